@@ -36,9 +36,15 @@ class SendEnd {
   virtual void commit(uint32_t signature) = 0;
   /// True if `push` works: the message is then read by the peer where it lies, without a copy.
   virtual bool by_reference() const { return false; }
-  /// Sends `message` by reference; it must stay unchanged until `flushed() > ` the number that this
-  /// push had (the first push of a stream is number 0). False when there is no room now.
-  virtual bool push(Slice message, uint32_t signature) { (void)message; (void)signature; return false; }
+  /// Sends `message` by reference; it must stay unchanged until `flushed()` exceeds the number that
+  /// this push had: what `pushed()` said before it. False when there is no room now.
+  virtual bool push(Slice message, uint32_t signature) {
+    (void)message;
+    (void)signature;
+    return false;
+  }
+  /// How many pushes this stream has made in its life.
+  virtual uint64_t pushed() const { return 0; }
   /// How many pushes of this stream's life may reuse their memory.
   virtual uint64_t flushed() { return 0; }
   /// The operation is over: leased staging may go to others. The stream stays usable.

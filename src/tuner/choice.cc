@@ -1,0 +1,57 @@
+#include "src/tuner/choice.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace accl {
+namespace {
+
+// A message up to this size travels in the cache lines of its stream's FIFO.
+constexpr size_t kSmall = 4096;
+constexpr size_t kChunk = 64 << 10;
+// Beyond this many ranks, talking to everybody at once costs more than a neighbour's pipeline wins.
+constexpr int kDirectRanks = 16;
+
+Algorithm best_algorithm(const Situation& s) {
+  const bool small = s.bytes <= kSmall;
+  switch (s.collective) {
+    case Collective::kAllReduce:
+      if (small && s.oversubscribed && s.ranks <= kDirectRanks) return Algorithm::kFlat;
+      if (small) return Algorithm::kDoubling;
+      return s.ranks <= kDirectRanks ? Algorithm::kDirect : Algorithm::kRing;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      if (s.ranks <= kDirectRanks) return Algorithm::kDirect;
+      return small ? Algorithm::kPat : Algorithm::kRing;
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+      if (small) return s.ranks <= kDirectRanks ? Algorithm::kFlat : Algorithm::kTree;
+      return Algorithm::kChain;
+    case Collective::kAllToAll:
+    case Collective::kPointToPoint:
+      break;
+  }
+  return Algorithm::kDirect;
+}
+
+// Rounds in flight hide the hand-over between ranks; each copy of the program costs ring space.
+int channels_for(const Situation& s) {
+  if (s.bytes <= kSmall) return 1;
+  const bool two_phases = s.collective == Collective::kAllReduce;
+  return two_phases ? 3 : 2;
+}
+
+}  // namespace
+
+int size_class(size_t bytes) { return std::bit_width(bytes); }
+
+Choice choose(const Situation& s) {
+  Choice choice;
+  choice.algorithm =
+      s.forced && supports(*s.forced, s.collective) ? *s.forced : best_algorithm(s);
+  choice.channels = channels_for(s);
+  choice.chunk_bytes = s.bytes <= kSmall ? kSmall : kChunk;
+  return choice;
+}
+
+}  // namespace accl

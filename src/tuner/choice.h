@@ -1,0 +1,37 @@
+// Which plan a call gets: a pure function of values that all ranks share, so that all ranks choose
+// alike without talking. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "src/base/type.h"
+#include "src/plan/algorithms.h"
+
+namespace accl {
+
+/// What the choice depends on. `bytes` is the size of the call: of the vector (AllReduce, Broadcast,
+/// Reduce) or of one rank's block (AllGather, ReduceScatter, AlltoAll).
+struct Situation {
+  Collective collective = Collective::kAllReduce;
+  size_t bytes = 0;
+  int ranks = 1;
+  bool oversubscribed = false;  ///< more ranks than cores: a waiting rank keeps another from running
+  std::optional<Algorithm> forced;
+};
+
+struct Choice {
+  Algorithm algorithm = Algorithm::kDirect;
+  int channels = 1;        ///< copies of the program that work on alternating rounds
+  size_t chunk_bytes = 0;  ///< largest message
+};
+
+/// Calls of one size class get the same choice: class 0 is 0 bytes, class k is [2^(k-1), 2^k).
+int size_class(size_t bytes);
+inline constexpr int kSizeClasses = 65;
+
+/// The plan for a call. A forced algorithm that cannot do the collective is left out of account:
+/// callers check `supports` first and report.
+Choice choose(const Situation& situation);
+
+}  // namespace accl
