@@ -25,7 +25,7 @@ namespace accl::shm {
 
 /// Streams between two ranks in each direction that a segment has unless told otherwise.
 inline constexpr int kStreams = 24;
-inline constexpr int kMaxSegmentRanks = 4096;
+inline constexpr int kMaxSegmentRanks = 1024;
 inline constexpr int kMaxStreams = 256;
 
 struct SegmentHeader {

@@ -36,6 +36,9 @@ struct Link {
 /// Ok if ranks and stream of `link` exist.
 Status check(const Link& link);
 
+/// `Line::bytes` of a pushed message; the payload is its Slice.
+inline constexpr uint32_t kPushedMark = ~uint32_t{0};
+
 class Writer {
  public:
   /// `link` is checked and its FIFO populated.
@@ -87,8 +90,9 @@ class Writer {
   Slice reserve_slot(uint32_t bytes);
   void take_place();
   void remember(Place::Kind kind, uint64_t position);
-  /// Learns what the reader has popped.
+  /// Learns what the reader has popped, and frees it.
   void refresh();
+  void release(const Pending& pending);
   bool make_room();
   bool lease();
   void fail(Status why);
@@ -105,7 +109,8 @@ class Writer {
   uint32_t pending_last_ = 0;
   std::array<Pending, Fifo::kLines> pending_;
   Link link_;
-  bool over_ = false;
+  bool over_ = false;  ///< failed: nothing is sent any more
+  bool gone_ = false;  ///< the reader will never look at anything again
   Status failure_;
 };
 
