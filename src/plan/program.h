@@ -22,9 +22,10 @@ enum class Buffer : uint8_t { kNone, kIn, kOut, kScratch };
 
 /// One chunk of one buffer, in four bytes.
 struct Loc {
-  uint32_t buffer : 2 = 0;   ///< a Buffer
-  uint32_t final_value : 1 = 0;  ///< as `dst`: the value is finished here (the post-operation applies)
-  uint32_t left : 1 = 0;     ///< as `src` of a reduction: load(src) is the left operand
+  uint32_t buffer : 2 = 0;  ///< a Buffer
+  uint32_t final_value : 1 =
+      0;                  ///< as `dst`: the value is finished here (the post-operation applies)
+  uint32_t left : 1 = 0;  ///< as `src` of a reduction: load(src) is the left operand
   uint32_t chunk : 28 = 0;
 
   Buffer where() const { return static_cast<Buffer>(buffer); }
@@ -35,27 +36,25 @@ struct Loc {
 };
 static_assert(sizeof(Loc) == 4);
 
-constexpr Loc in(int chunk) {
-  return {.buffer = static_cast<uint32_t>(Buffer::kIn), .chunk = static_cast<uint32_t>(chunk)};
+constexpr Loc loc_in(Buffer buffer, int chunk) {
+  return {.buffer = static_cast<uint32_t>(buffer) & 3U,
+          .chunk = static_cast<uint32_t>(chunk) & 0xFFFFFFFU};
 }
-constexpr Loc out(int chunk) {
-  return {.buffer = static_cast<uint32_t>(Buffer::kOut), .chunk = static_cast<uint32_t>(chunk)};
-}
-constexpr Loc scratch(int chunk) {
-  return {.buffer = static_cast<uint32_t>(Buffer::kScratch), .chunk = static_cast<uint32_t>(chunk)};
-}
+constexpr Loc in(int chunk) { return loc_in(Buffer::kIn, chunk); }
+constexpr Loc out(int chunk) { return loc_in(Buffer::kOut, chunk); }
+constexpr Loc scratch(int chunk) { return loc_in(Buffer::kScratch, chunk); }
 
 /// value = recv >= 0 ? message : load(src)
 /// with both recv and src: message (+) load(src), or load(src) (+) message if src.left
-/// then, if dst: store (post-operation first if dst.final_value); then, if send >= 0: send the value.
-/// A value loaded from Buffer::kIn gets the pre-operation as it is loaded.
-/// A sent value never has the post-operation unless it was loaded from a finished chunk or the same
-/// step stored it with `final_value` (the sent and the stored value of a step are equal).
+/// then, if dst: store (post-operation first if dst.final_value); then, if send >= 0: send the
+/// value. A value loaded from Buffer::kIn gets the pre-operation as it is loaded. A sent value
+/// never has the post-operation unless it was loaded from a finished chunk or the same step stored
+/// it with `final_value` (the sent and the stored value of a step are equal).
 struct Step {
   int16_t recv = -1;  ///< port of this rank's program, -1: none
   int16_t send = -1;  ///< a port to oneself hands over between two lanes of one rank
-  Loc src;
-  Loc dst;
+  Loc src = {};
+  Loc dst = {};
   bool operator==(const Step&) const = default;
 };
 static_assert(sizeof(Step) == 12);
@@ -72,15 +71,15 @@ struct Port {
 
 /// How a buffer of the call divides into chunks. "Uneven chunks are defined once": `chunk_range`.
 enum class Layout : uint8_t {
-  kSplit,  ///< the vector of `count` elements, divided evenly into the program's chunks
-  kBlocks, ///< one block of `count` elements per rank; chunk i is block i (all_gather's output)
-  kOwn,    ///< a single block of `count` elements that every chunk number means
+  kSplit,   ///< the vector of `count` elements, divided evenly into the program's chunks
+  kBlocks,  ///< one block of `count` elements per rank; chunk i is block i (all_gather's output)
+  kOwn,     ///< a single block of `count` elements that every chunk number means
 };
 
 struct Program {
   std::vector<Port> ports;
   std::vector<Lane> lanes;
-  int in_chunks = 1;       ///< chunks that `in` divides into
+  int in_chunks = 1;  ///< chunks that `in` divides into
   int out_chunks = 1;
   int scratch_chunks = 0;  ///< chunks of temporary memory, each as large as the largest chunk
   Layout in_layout = Layout::kSplit;
