@@ -1,0 +1,7 @@
+#include "device/host/kernels/loop.h"
+
+namespace accl {
+
+constexpr KernelTable kAvx2Table = make_table();
+
+}  // namespace accl

@@ -1,0 +1,7 @@
+#include "device/host/kernels/loop.h"
+
+namespace accl {
+
+constexpr KernelTable kAvx512Table = make_table();
+
+}  // namespace accl

@@ -1,0 +1,7 @@
+#include "device/host/kernels/loop.h"
+
+namespace accl {
+
+constexpr KernelTable kScalarTable = make_table();
+
+}  // namespace accl
