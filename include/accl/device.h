@@ -25,6 +25,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** What a call came to. The numbers are those of the cudaError_t of the same meaning. */
 typedef enum acclError {
@@ -167,6 +168,7 @@ acclError_t acclEventElapsedTime(float* elapsed_ms, acclEvent_t start, acclEvent
  * record's stream fails first, `stream` fails too. On NULL the call itself waits. */
 acclError_t acclStreamWaitEvent(acclStream_t stream, acclEvent_t event);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
