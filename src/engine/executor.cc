@@ -28,13 +28,13 @@ Piece vector_piece(std::byte* base, Layout layout, int chunks, Loc loc, const Co
   const Operation& op = c.op;
   const size_t element = op.math.element_bytes;
   const size_t first = c.at.round * op.round_count;
-  const size_t length = std::min(op.round_count, op.call.count - first);
+  const size_t length = std::min(op.round_count, op.elements - first);
   if (layout == Layout::kSplit) {
     if (chunks == 1) return {base + first * element, length};
     const Range range = chunk_range(length, chunks, static_cast<int>(loc.chunk));
     return {base + (first + range.first) * element, range.count};
   }
-  const size_t block = layout == Layout::kBlocks ? loc.chunk * op.call.count : 0;
+  const size_t block = layout == Layout::kBlocks ? loc.chunk * op.elements : 0;
   return {base + (block + first) * element, length};
 }
 
@@ -247,6 +247,11 @@ void finish(Operation& op) {
 }
 
 }  // namespace
+
+std::string describe_point_to_point(uint32_t signature) {
+  if (signature == 0 || signature > 0x7fffffff) return "another size";
+  return std::to_string(signature - 1) + " bytes";
+}
 
 void start(Operation& op) {
   const Plan& plan = *op.plan;

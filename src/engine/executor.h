@@ -22,7 +22,7 @@ Advance advance(Operation& operation);
 /// Where an operation waits, for reports: the first lane that is not finished.
 struct WaitPoint {
   size_t lane = 0;
-  LaneState at;
+  LaneState at = {};
   Rank peer = -1;        ///< whom the step waits for; -1: nobody in particular
   bool receives = false;  ///< waits for a message (else for room to send one)
   RecvEnd* recv = nullptr;

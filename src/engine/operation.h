@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "device/reduce.h"
@@ -26,7 +27,16 @@ struct Arithmetic {
   uint32_t divide_by = 0;  ///< post-operation: average of integers
 };
 
-/// One message list entry of a point-to-point lane: where chunk i of the lane's buffer lies.
+/// The signature of a point-to-point message: its buffer's size, so that a text can name both ends'
+/// sizes. Sizes from 2 GiB on travel as a hash. Never 0.
+constexpr uint32_t point_to_point_signature(size_t bytes) {
+  if (bytes < 0x7fffffff) return static_cast<uint32_t>(bytes) + 1;
+  return 0x80000000U | static_cast<uint32_t>((bytes ^ (bytes >> 31)) & 0x7fffffff);
+}
+/// "1000 bytes", or "another size" if the signature does not tell.
+std::string describe_point_to_point(uint32_t signature);
+
+/// Where chunk i of a point-to-point operation lies.
 struct Extent {
   std::byte* data = nullptr;
   size_t bytes = 0;
@@ -49,6 +59,18 @@ struct Lent {
   uint64_t number = 0;  ///< of the push, on its stream
 };
 
+class Communicator;
+struct Operation;
+
+/// An operation's place in a stream: what the stream polls.
+struct Turn {
+  Communicator* communicator = nullptr;
+  Operation* operation = nullptr;
+  bool reached = false;  ///< the stream has come to it
+  bool entered = false;  ///< it stands in the stream's queue
+  uint32_t idle_polls = 0;
+};
+
 enum class OperationState : uint8_t { kFree, kQueued, kDone };
 
 struct Operation {
@@ -58,6 +80,7 @@ struct Operation {
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   Arithmetic math;
+  size_t elements = 0;     ///< `call.count` in units of math.element_bytes
   size_t round_count = 0;  ///< elements of the vector (or of each block) that one round covers
   uint32_t rounds = 0;
   bool nontemporal = false;
@@ -69,10 +92,14 @@ struct Operation {
   std::vector<Extent> extents;  ///< point-to-point only; chunk numbers index it
   Plan p2p;                     ///< point-to-point only: the program of this group
 
-  std::atomic<bool> ready{false};  ///< its stream has come to it: it may run
+  std::vector<Turn> turns;
+  std::atomic<int> awaited{0};  ///< streams that have not come to it yet: it runs from 0 on
+  std::atomic<int> holders{0};  ///< turns and callers that still look at it
+  bool failed = false;          ///< once done: it ended with the communicator's failure
   std::atomic<OperationState> state{OperationState::kFree};
   Operation* next = nullptr;  ///< queue or free list of the communicator
 
+  bool ready() const { return awaited.load(std::memory_order_acquire) == 0; }
   bool done() const { return state.load(std::memory_order_acquire) == OperationState::kDone; }
   bool is_p2p() const { return call.collective == Collective::kPointToPoint; }
 };

@@ -24,6 +24,7 @@ struct Plan {
   Algorithm algorithm = Algorithm::kDirect;
   Rank root = 0;
   int channels = 1;
+  uint8_t transports = 0;  ///< TransportKind bits of its ports
   size_t chunk_bytes = 0;  ///< largest message, and the size of a scratch chunk
   Program program;
   std::vector<SendEnd*> sends;  ///< [channel * ports + port]; null where the port only receives

@@ -43,7 +43,7 @@ int channels_for(const Situation& s) {
 
 }  // namespace
 
-int size_class(size_t bytes) { return std::bit_width(bytes); }
+int size_class(size_t bytes) { return static_cast<int>(std::bit_width(bytes)); }
 
 Choice choose(const Situation& s) {
   Choice choice;

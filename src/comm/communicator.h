@@ -1,0 +1,236 @@
+// A rank's membership in a group of ranks: its connections, plans, queue of operations and fate.
+//
+// Made by `Communicator::create` (init.cc), owned by its handle (src/api/handles.h) and by each
+// operation that a stream still holds. Operations run in the order in which they were submitted, one
+// at a time, by whoever has borrowed the communicator (engine/driven.h). `prepare`, `submit` and
+// `release` may be called by any thread; the first failure poisons the communicator for good.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/comm/member.h"
+#include "src/comm/scalar.h"
+#include "src/config/config.h"
+#include "src/control/board.h"
+#include "src/control/control.h"
+#include "src/engine/driven.h"
+#include "src/engine/engine.h"
+#include "src/engine/operation.h"
+#include "src/engine/patience.h"
+#include "src/engine/recorder.h"
+#include "src/tuner/choice.h"
+#include "transport/shm/segment.h"
+#include "transport/transport.h"
+
+namespace accl {
+
+/// The operators of a call, numbered as ncclRedOp_t: five built in, pre-multiplied sums from here.
+inline constexpr int kOpSum = 0;
+inline constexpr int kOpAvg = 4;
+inline constexpr int kFirstUserOp = 5;
+inline constexpr size_t kMaxUserOps = 4096;
+/// Calls up to this size travel in the FIFOs' cache lines, by the shortest path through the library.
+inline constexpr size_t kSmallMessageBytes = 4096;
+
+/// A collective call, its arguments checked.
+struct CollectiveCall {
+  Collective collective = Collective::kAllReduce;
+  const void* in = nullptr;
+  void* out = nullptr;
+  size_t count = 0;
+  DataType type = DataType::kInt8;
+  int op = kOpSum;  ///< of a reduction
+  Rank root = 0;
+};
+
+/// A send or a receive.
+struct PointToPointCall {
+  bool send = false;
+  void* data = nullptr;
+  size_t bytes = 0;
+  Rank peer = 0;
+};
+
+class Communicator final : public Driven {
+ public:
+  /// Joins the ranks that share `id`. Blocks, at most for the configured init time-out; returns an
+  /// error early when `abort` becomes true.
+  static Result<std::unique_ptr<Communicator>> create(const JoinRequest& request,
+                                                      const Process& process,
+                                                      const std::atomic<bool>& abort);
+  ~Communicator() override;
+
+  Rank rank() const { return rank_; }
+  int size() const { return size_; }
+  int device() const { return device_; }
+  const std::string& name() const { return name_; }
+  const Config& config() const { return config_; }
+
+  /// Ok, or the first failure. `failed` is the cheap question.
+  Status failure() const;
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// Poisons the communicator: every operation ends with this error. The first one wins.
+  void fail(Status error);
+  /// fail() for the user's ncclCommAbort: tells the peers as well, and waits for nobody.
+  void abort();
+  /// Ends everything that is queued, after fail(). Waits at most a second for a borrower to let go.
+  void fail_queued();
+  /// Waits until all submitted operations are done or have failed.
+  Status drain();
+
+  /// Makes an operation ready to be submitted: plan, connections, buffers.
+  Result<Operation*> prepare(const CollectiveCall& call);
+  /// All the sends and receives that a group has for this communicator, as one operation.
+  Result<Operation*> prepare(std::span<const PointToPointCall> calls);
+  /// Queues it. It runs when no stream is awaited any more, after the operations before it.
+  void submit(Operation* operation);
+  /// Gives back an operation that is done, or was never submitted.
+  void release(Operation* operation);
+  enum class Small {
+    kNotNow,  ///< nothing has happened: go the long way
+    kDone,
+    kFailed,  ///< failure() says why
+    kLeft,    ///< `bounded` and a peer is late: the operation is queued, *left is it
+  };
+  /// Runs a small collective at once if nothing stands before it: the shortest path through the
+  /// library, without a lock. `bounded`: waits for peers no longer than a spin.
+  Small run_small(const CollectiveCall& call, bool bounded, Operation** left);
+  /// Leaves the engine and the peers; what is queued must have ended or failed. Idempotent.
+  void close();
+
+  Drive drive() override;
+  bool has_work() const override { return queued_.load(std::memory_order_acquire) > 0; }
+  void look_around(uint64_t now_ns) override;
+  /// There may be work that no caller drives.
+  void wake_engine() { engine_.kick(); }
+  /// How the threads of this host should wait.
+  Patience patience() const { return Patience(oversubscribed_); }
+
+  /// User-made operators (ncclRedOpCreatePreMulSum).
+  Result<int> add_scalar(const Scalar& scalar);
+  Status remove_scalar(int op);
+  /// Ok if `op` may be used with `type` here.
+  Status check_op(int op, DataType type) const;
+
+  /// One line about each peer's transport, for logs and tests.
+  std::string describe_transports() const;
+  /// Copy of the newest record.
+  Record newest_record() const { return recorder_.newest(); }
+
+  /// References: one for the handle, one for each operation on a stream.
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  static void drop(Communicator* communicator);
+
+ private:
+  friend class Joiner;
+  struct CachedPlan {
+    Rank root;
+    std::unique_ptr<Plan> plan;
+  };
+
+  Communicator(const JoinRequest& request, const Process& process);
+  void enter();
+
+  // plans.cc
+  Result<Plan*> plan_for(Collective collective, size_t bytes, Rank root);
+  Result<std::unique_ptr<Plan>> make_plan(Collective collective, size_t bytes, Rank root);
+  Result<Arithmetic> arithmetic(const CollectiveCall& call) const;
+  Arithmetic builtin_arithmetic(const CollectiveCall& call) const;
+  Status bind(Plan& plan);
+  void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
+
+  // connect.cc
+  Result<SendEnd*> send_end(Rank peer, int stream);
+  Result<RecvEnd*> recv_end(Rank peer, int stream);
+  bool is_local(Rank peer) const;
+  TransportKind transport(Rank peer) const;
+  Status open_segment_alone();
+
+  // look_around.cc
+  bool find_mismatch(const Operation& op, uint64_t waited_ns);
+  bool find_wrong_size(const Operation& op);
+  bool find_dead_peer(const Operation& op);
+  void report_late(const Operation& op, uint64_t waited_ns);
+
+  Plan* small_plan(const CollectiveCall& call) const;
+  void queue_current(Operation& op);
+  void begin(Operation& op);
+  void end(Operation& op);
+  void finish_head(Operation& op);
+  Operation* take_free();
+  const Scalar* find_scalar(int op) const;
+  int user_op(size_t index) const { return op_base_ + static_cast<int>(index); }
+
+  static constexpr uint16_t kAbortMessage = 1;  // flooded by ncclCommAbort
+  static constexpr int kAloneStreams = 8;        // of a communicator with a single rank
+
+  /// The operation that the borrower works on; null: none.
+  const Operation* borrowed_operation() const { return current_; }
+
+  const Config config_;
+  const Process process_;
+  Engine& engine_;
+  Rank rank_;
+  int size_;
+  int device_;
+  std::string name_;
+  bool oversubscribed_ = false;
+  std::optional<Algorithm> forced_;
+  Isa isa_;
+  std::vector<Member> members_;
+
+  std::vector<std::shared_ptr<const shm::PeerPool>> pools_;  // by rank; null within the process
+  std::shared_ptr<shm::CommSegment> segment_;  // a single rank has none until it sends to itself
+  Board board_;
+  BoardWriter board_writer_;
+  std::unique_ptr<Control> control_;  // null for a single rank
+  std::vector<Transfer> transfers_;  // of the group at hand
+
+  // Connections and plans, made on demand. Guarded by mutex_.
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<SendEnd>> sends_;  // [peer * streams + stream]
+  std::vector<std::unique_ptr<RecvEnd>> recvs_;
+  std::array<std::array<std::vector<CachedPlan>, kSizeClasses>, kCollectives> plans_;
+  // The plans that run_small may use without the lock; root 0 only.
+  static constexpr int kSmallClasses = 13;  // up to kSmallMessageBytes
+  std::array<std::array<std::atomic<Plan*>, kSmallClasses>, kCollectives> small_plans_{};
+  uint32_t next_plan_id_ = 1;
+  std::vector<std::unique_ptr<Operation>> pool_;
+  Operation* free_ = nullptr;
+  std::vector<std::optional<Scalar>> scalars_;
+  int op_base_ = kFirstUserOp;  // differs between communicators, so that foreign operators show
+
+  // The queue. Pushed under mutex_; popped under mutex_ by the borrower.
+  std::atomic<int> queued_{0};
+  Operation* head_ = nullptr;
+  Operation* tail_ = nullptr;
+
+  // The borrower's.
+  Operation* current_ = nullptr;  // begun and not finished
+  uint64_t sequence_ = 0;     // collectives begun
+  uint64_t operations_ = 0;   // operations begun
+  Operation* small_ = nullptr;    // run_small's, from the pool
+  Recorder recorder_;
+  uint64_t head_waits_since_ns_ = 0;
+  uint64_t next_death_check_ns_ = 0;
+  bool late_reported_ = false;
+  bool mismatch_proposed_ = false;
+
+  mutable std::mutex failure_mutex_;
+  Status failure_;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> closed_{false};
+  std::atomic<int> references_{1};
+};
+
+}  // namespace accl

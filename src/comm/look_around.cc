@@ -1,0 +1,122 @@
+// What a rank does that has waited for a while: find out why, and say so.
+
+#include <fmt/format.h>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "src/base/process.h"
+#include "src/comm/communicator.h"
+#include "src/engine/executor.h"
+
+namespace accl {
+namespace {
+
+// Ranks that are merely late need not be suspected.
+constexpr uint64_t kSuspectNs = 20 * kNsPerMs;
+// A disagreement is told with all ranks' calls in it if they come within this time.
+constexpr uint64_t kWaitForAllNs = 300 * kNsPerMs;
+constexpr uint64_t kDeathCheckNs = 100 * kNsPerMs;
+constexpr uint64_t kWarnNs = 60 * kNsPerSecond;
+
+}  // namespace
+
+void Communicator::look_around(uint64_t now) {
+  const Operation* op = borrowed_operation();
+  if (op == nullptr || failed()) return;
+  if (head_waits_since_ns_ == 0) {
+    head_waits_since_ns_ = now;
+    return;
+  }
+  const uint64_t waited = now - head_waits_since_ns_;
+  if (waited < kSuspectNs || size_ == 1) return;
+  if (find_mismatch(*op, waited)) return;
+  if (now >= next_death_check_ns_) {
+    next_death_check_ns_ = now + kDeathCheckNs;
+    if (find_dead_peer(*op)) return;
+  }
+  report_late(*op, waited);
+}
+
+// Ranks that call different things may not even meet on a stream, so the board is asked.
+bool Communicator::find_mismatch(const Operation& op, uint64_t waited) {
+  if (mismatch_proposed_) return true;
+  if (op.is_p2p()) return find_wrong_size(op);
+  const bool all_here = board_.laggards(op.call.sequence, rank_).empty();
+  if (!all_here && waited < kWaitForAllNs) return false;
+  const std::optional<Mismatch> mismatch = board_.compare();
+  if (!mismatch) return false;
+  mismatch_proposed_ = true;
+  control_->propose(Code::kInvalidUsage, mismatch->text);
+  return true;
+}
+
+// A message has arrived where another size is expected.
+bool Communicator::find_wrong_size(const Operation& op) {
+  for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size(); at = wait_point(op, at.lane + 1)) {
+    if (at.recv == nullptr || !at.recv->mismatched(at.signature)) continue;
+    mismatch_proposed_ = true;
+    const Step& step = op.plan->program.lanes[at.lane][at.at.step];
+    control_->propose(
+        Code::kInvalidUsage,
+        fmt::format("Recv on rank {} from rank {} expects {} bytes, and the matching Send has {}",
+                    rank_, at.peer, op.extents[step.dst.chunk].bytes,
+                    describe_point_to_point(at.recv->arrived())));
+    return true;
+  }
+  return false;
+}
+
+bool Communicator::find_dead_peer(const Operation& op) {
+  const Member& mine = members_[static_cast<size_t>(rank_)];
+  for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size(); at = wait_point(op, at.lane + 1)) {
+    Status broken;
+    if (at.recv) broken = at.recv->status();
+    if (at.send && broken.ok()) broken = at.send->status();
+    if (!broken.ok()) {
+      control_->propose(broken.code(), fmt::format("rank {}: {}", rank_, broken.text()));
+      return true;
+    }
+    if (at.peer < 0 || at.peer == rank_) continue;
+    const Member& peer = members_[static_cast<size_t>(at.peer)];
+    if (peer.pid_namespace != mine.pid_namespace || peer.process == mine.process) continue;
+    if (process_start_time(peer.pid) == peer.start_time) continue;
+    control_->report_death(at.peer, fmt::format("rank {} (pid {} on host {}) died", at.peer, peer.pid,
+                                                peer.host));
+    return true;
+  }
+  return false;
+}
+
+// Somebody is late: a warning after a minute, an error only if the user has asked for one.
+void Communicator::report_late(const Operation& op, uint64_t waited) {
+  const uint64_t limit = static_cast<uint64_t>(config_.op_timeout_ms) * kNsPerMs;
+  const bool over = limit > 0 && waited >= limit;
+  if (!over && (late_reported_ || waited < kWarnNs)) return;
+  late_reported_ = true;
+  std::string text = op.is_p2p() ? "" : board_.describe_laggards(op.call, rank_);
+  if (text.empty()) {
+    const WaitPoint at = wait_point(op, 0);
+    text = fmt::format("rank {} waits in {} ({}, lane {} step {} round {}) for rank {}", rank_,
+                       op.is_p2p() ? "Send/Recv" : describe(op.call),
+                       at.receives ? "for a message" : "for room to send", at.lane, at.at.step,
+                       at.at.round, at.peer);
+  }
+  text += fmt::format(" (for {} s)", waited / kNsPerSecond);
+  if (over) {
+    control_->propose(Code::kRemote, "time-out: " + text + ", ACCL_OP_TIMEOUT");
+  } else {
+    ACCL_LOG(kWarn, kColl, "{}", text);
+  }
+}
+
+std::string Communicator::describe_transports() const {
+  std::string text;
+  for (Rank peer = 0; peer < size_; peer++) {
+    constexpr std::string_view names[] = {"", "self", "in process", "", "shared memory"};
+    text += fmt::format("{}{}: {}", peer > 0 ? ", " : "", peer,
+                        names[static_cast<size_t>(transport(peer))]);
+  }
+  return text;
+}
+
+}  // namespace accl

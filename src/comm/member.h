@@ -1,0 +1,58 @@
+// What the ranks of a communicator know of each other.
+// Values.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "src/base/memory.h"
+#include "src/base/process.h"
+#include "src/base/status.h"
+#include "src/base/type.h"
+#include "src/bootstrap/bootstrap.h"
+#include "src/config/config.h"
+#include "src/engine/engine.h"
+#include "transport/shm/segment.h"
+#include "transport/shm/staging_pool.h"
+
+namespace accl {
+
+/// What the communicators of one process share. Owned by the World, outlives them all.
+struct Process {
+  Engine& engine;
+  Bootstrap& bootstrap;
+  shm::StagingPool& staging;
+  shm::PoolMap& pools;
+  shm::SegmentMap& segments;
+  Token token;
+};
+
+/// What a rank tells the others when it joins.
+struct Member {
+  int device = 0;
+  int pid = 0;
+  uint64_t start_time = 0;     ///< of the process
+  uint64_t pid_namespace = 0;  ///< where `pid` means something
+  Token process{};             ///< equal tokens: one process
+  CoreSet cores;
+  std::string host;
+  std::string algorithm;  ///< NCCL_ALGO: all ranks must choose alike
+};
+
+Blob pack(const Member& member);
+/// remote_error if the bytes are not a member.
+Result<Member> unpack_member(std::span<const std::byte> bytes);
+
+/// What a rank asks for when it joins.
+struct JoinRequest {
+  UniqueId id{};
+  int ranks = 1;
+  Rank rank = 0;
+  int device = 0;
+  std::string name;  ///< for logs; may be empty
+  Config config;
+};
+
+}  // namespace accl

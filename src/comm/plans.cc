@@ -1,0 +1,213 @@
+// Plans of a communicator: chosen by the tuner, lowered, bound to connections, kept.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/log.h"
+#include "src/comm/communicator.h"
+
+namespace accl {
+namespace {
+
+// A message list of one round: nothing limits the size when no peer is involved.
+constexpr size_t kAloneChunkBytes = size_t{1} << 30;
+// Above this size a result is not likely to be read from the caches: it is written around them.
+constexpr size_t kNontemporalBytes = size_t{16} << 20;
+
+// Bytes that the size class of a call is made from: those of a vector, or of one block.
+size_t class_bytes(const CollectiveCall& call) { return call.count * size_of(call.type); }
+
+size_t round_elements(const Plan& plan, size_t element_bytes) {
+  const size_t chunk = plan.chunk_bytes / element_bytes;
+  const Program& p = plan.program;
+  const int split = std::max(p.in_layout == Layout::kSplit ? p.in_chunks : 1,
+                             p.out_layout == Layout::kSplit ? p.out_chunks : 1);
+  return chunk * static_cast<size_t>(split);
+}
+
+}  // namespace
+
+Arithmetic Communicator::builtin_arithmetic(const CollectiveCall& call) const {
+  Arithmetic math;
+  const bool reduces = call.collective == Collective::kAllReduce ||
+                       call.collective == Collective::kReduceScatter ||
+                       call.collective == Collective::kReduce;
+  if (!reduces) {
+    math.kernel = copy_kernel(isa_);  // counts bytes
+    return math;
+  }
+  math.element_bytes = size_of(call.type);
+  ReduceOp op = ReduceOp::kSum;
+  if (call.op < kOpAvg) op = static_cast<ReduceOp>(call.op);
+  math.kernel = reduce_kernel(call.type, op, isa_);
+  if (call.op == kOpAvg) {
+    if (is_float(call.type)) {
+      math.scale = size_ > 1;
+      math.scale_by = 1.0 / size_;
+    } else {
+      math.divide_by = static_cast<uint32_t>(size_);
+    }
+  }
+  return math;
+}
+
+Result<Arithmetic> Communicator::arithmetic(const CollectiveCall& call) const {
+  Arithmetic math = builtin_arithmetic(call);
+  if (call.op < kFirstUserOp) return math;
+  const Scalar* scalar = find_scalar(call.op);
+  if (scalar == nullptr) {
+    return invalid_argument(fmt::format("op {} is not a live operator of this communicator", call.op));
+  }
+  math.scale = true;
+  math.scale_by = is_float(call.type) ? scalar->as_double() : 1.0;
+  math.scale_by_int = is_float(call.type) ? 1 : scalar->as_int();
+  return math;
+}
+
+void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
+                        const Arithmetic& math) {
+  op.call = {.sequence = 0,
+             .collective = call.collective,
+             .count = call.count,
+             .type = call.type,
+             .op = static_cast<uint8_t>(std::min(call.op, kFirstUserOp)),
+             .root = call.root};
+  op.plan = &plan;
+  op.in = static_cast<const std::byte*>(call.in);
+  op.out = static_cast<std::byte*>(call.out);
+  op.math = math;
+  op.elements = call.count * size_of(call.type) / math.element_bytes;
+  op.round_count = round_elements(plan, math.element_bytes);
+  op.rounds = op.elements <= op.round_count
+                  ? 1
+                  : static_cast<uint32_t>((op.elements + op.round_count - 1) / op.round_count);
+  op.nontemporal = op.elements * math.element_bytes >= kNontemporalBytes;
+}
+
+Result<Operation*> Communicator::prepare(const CollectiveCall& call) {
+  const std::lock_guard lock(mutex_);
+  const Arithmetic math = ACCL_TRY(arithmetic(call));
+  Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), call.root));
+  Operation* op = take_free();
+  fill(*op, call, *plan, math);
+  return op;
+}
+
+Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls) {
+  const std::lock_guard lock(mutex_);
+  Operation* op = take_free();
+  op->call = {.collective = Collective::kPointToPoint, .count = calls.size()};
+  op->in = nullptr;
+  op->out = nullptr;
+  op->math = {.kernel = copy_kernel(isa_)};
+  op->round_count = 1;
+  op->rounds = 1;
+  op->nontemporal = false;
+  Plan& plan = op->p2p;
+  plan.collective = Collective::kPointToPoint;
+  plan.chunk_bytes = shm::kMaxMessage;
+  op->plan = &plan;
+  op->extents.clear();
+  transfers_.clear();
+  for (const PointToPointCall& c : calls) {
+    transfers_.push_back({c.peer, c.send});
+    op->extents.push_back(
+        {static_cast<std::byte*>(c.data), c.bytes, point_to_point_signature(c.bytes)});
+  }
+  point_to_point(transfers_, plan.program);
+  if (Status bound = bind(plan); !bound.ok()) {
+    op->next = free_;
+    free_ = op;
+    return bound;
+  }
+  return op;
+}
+
+Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank root) {
+  const auto kind = static_cast<size_t>(collective);
+  const auto wanted = static_cast<size_t>(size_class(bytes));
+  std::vector<CachedPlan>& candidates = plans_[kind][wanted];
+  for (const CachedPlan& cached : candidates) {
+    if (cached.root == root) return cached.plan.get();
+  }
+  std::unique_ptr<Plan> made = ACCL_TRY(make_plan(collective, bytes, root));
+  Plan* plan = made.get();
+  candidates.push_back({root, std::move(made)});
+  if (root == 0 && wanted < small_plans_[kind].size()) {
+    if (small_ == nullptr) small_ = take_free();
+    small_plans_[kind][wanted].store(plan, std::memory_order_release);
+  }
+  return plan;
+}
+
+Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, size_t bytes,
+                                                      Rank root) {
+  if (forced_ && !supports(*forced_, collective)) {
+    return invalid_usage(fmt::format("NCCL_ALGO {} cannot do {}", name_of(*forced_),
+                                     name_of(collective)));
+  }
+  const Choice choice = choose({.collective = collective,
+                                .bytes = bytes,
+                                .ranks = size_,
+                                .oversubscribed = oversubscribed_,
+                                .forced = forced_});
+  auto plan = std::make_unique<Plan>();
+  plan->id = next_plan_id_++;
+  plan->collective = collective;
+  plan->algorithm = choice.algorithm;
+  plan->root = root;
+  plan->chunk_bytes = size_ == 1 ? kAloneChunkBytes : choice.chunk_bytes;
+  plan->program = ACCL_TRY(make_program({.collective = collective,
+                                         .algorithm = choice.algorithm,
+                                         .ranks = size_,
+                                         .rank = rank_,
+                                         .root = root}));
+  const int streams = std::max(1, plan->program.streams());
+  const int room = (segment_ ? segment_->streams() : kAloneStreams) - 1;
+  if (streams > room) {
+    return internal_error(fmt::format("{} of {} needs {} streams of {}", name_of(choice.algorithm),
+                                      name_of(collective), streams, room));
+  }
+  plan->channels = size_ == 1 ? 1 : std::min(choice.channels, room / streams);
+  ACCL_TRY(bind(*plan));
+  const size_t scratch = static_cast<size_t>(plan->program.scratch_chunks) *
+                         static_cast<size_t>(plan->channels) * plan->chunk_bytes;
+  if (scratch > 0) plan->scratch.reset(new std::byte[scratch]);
+  ACCL_LOG(kInfo, kTuning, "{} class {} root {}: plan {} {} channels {} chunk {} B",
+           name_of(collective), size_class(bytes), root, plan->id, name_of(plan->algorithm),
+           plan->channels, plan->chunk_bytes);
+  return plan;
+}
+
+// Opens the connections that the program's ports name and that are not open yet.
+Status Communicator::bind(Plan& plan) {
+  const size_t ports = plan.ports();
+  const bool p2p = plan.collective == Collective::kPointToPoint;
+  const int streams = plan.program.streams();
+  plan.sends.assign(ports * static_cast<size_t>(plan.channels), nullptr);
+  plan.recvs.assign(ports * static_cast<size_t>(plan.channels), nullptr);
+  plan.transports = 0;
+  for (int channel = 0; channel < plan.channels; channel++) {
+    for (const Lane& lane : plan.program.lanes) {
+      for (const Step& step : lane) {
+        for (const int port : {static_cast<int>(step.recv), static_cast<int>(step.send)}) {
+          if (port < 0) continue;
+          const Port& at = plan.program.ports[static_cast<size_t>(port)];
+          const int stream = p2p ? 0 : 1 + channel * streams + at.stream;
+          const size_t index = static_cast<size_t>(channel) * ports + static_cast<size_t>(port);
+          plan.transports |= static_cast<uint8_t>(transport(at.peer));
+          if (port == step.recv && !plan.recvs[index]) {
+            plan.recvs[index] = ACCL_TRY(recv_end(at.peer, stream));
+          }
+          if (port == step.send && !plan.sends[index]) {
+            plan.sends[index] = ACCL_TRY(send_end(at.peer, stream));
+          }
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace accl
