@@ -26,10 +26,7 @@ std::string plain(std::string_view name) {
 }
 
 int groups_of(const ProgramSpec& spec) {
-  if (spec.groups > 0) return spec.groups;
-  int groups = 1;
-  while ((groups + 1) * (groups + 1) <= spec.ranks) ++groups;
-  return groups;
+  return spec.groups > 0 ? spec.groups : default_groups(spec.ranks);
 }
 
 Program make_all_reduce(const ProgramSpec& spec) {
@@ -124,6 +121,15 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
   return std::nullopt;
 }
 
+int default_groups(int ranks) {
+  int root = 1;
+  while ((root + 1) * (root + 1) <= ranks) ++root;
+  for (int groups = root; 2 * groups > root; --groups) {
+    if (ranks % groups == 0) return groups;
+  }
+  return root;
+}
+
 bool supports(Algorithm algorithm, Collective collective) {
   const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
   const bool blocks =
@@ -152,13 +158,14 @@ bool supports(Algorithm algorithm, Collective collective) {
 
 Result<Program> make_program(const ProgramSpec& spec) {
   ACCL_TRY(check(spec));
+  const int streams = spec.algorithm == Algorithm::kPat ? kPatStreams : 2;
   switch (spec.collective) {
     case Collective::kAllReduce:
       return make_all_reduce(spec);
     case Collective::kAllGather:
-      return lower_all_gather(spec.rank, block_spread(spec, +1));
+      return lower_all_gather(spec.rank, block_spread(spec, +1), streams);
     case Collective::kReduceScatter:
-      return lower_reduce_scatter(spec.rank, block_spread(spec, -1));
+      return lower_reduce_scatter(spec.rank, block_spread(spec, -1), streams);
     case Collective::kBroadcast:
       return lower_broadcast(rooted_spreads(spec));
     case Collective::kReduce:

@@ -40,9 +40,12 @@ struct ProgramSpec {
   int ranks = 1;
   Rank rank = 0;
   Rank root = 0;   ///< Broadcast, Reduce
-  int groups = 0;  ///< kHierarchical: how many groups the ranks form; 0: near the square root
+  int groups = 0;  ///< kHierarchical: how many groups the ranks form; 0: `default_groups`
   bool operator==(const ProgramSpec&) const = default;
 };
+
+/// Near the square root, and such that the groups are equal if that is possible.
+int default_groups(int ranks);
 
 /// True if `make_program` can combine them.
 bool supports(Algorithm algorithm, Collective collective);
@@ -55,7 +58,9 @@ Result<Program> make_program(const ProgramSpec& spec);
 
 /// Chunk i starts at rank i and ends everywhere. `direction` +1 sends to rank + 1, -1 to rank - 1.
 Spread ring_spread(Rank rank, int ranks, int direction);
+/// To be lowered with kPatStreams streams; what it sends at one distance it sends at once.
 Spread pat_spread(Rank rank, int ranks);
+inline constexpr int kPatStreams = 8;
 Spread direct_spread(Rank rank, int ranks);
 Spread hierarchical_spread(Rank rank, int ranks, int groups);
 

@@ -14,6 +14,12 @@ struct Home {
   Loc result;   ///< the finished value
 };
 
+/// The streams that the messages between two ranks take in turn.
+struct StreamRange {
+  int first = 0;
+  int count = 2;
+};
+
 Loc finished(Loc loc) {
   loc.final_value = 1;
   return loc;
@@ -22,10 +28,10 @@ Loc finished(Loc loc) {
 /// Writes the steps of spreads into lanes, and knows where each chunk's newest value is.
 class Writer {
  public:
-  Writer(Program& program, int ranks, std::vector<Home> homes, int first_stream = 0)
+  Writer(Program& program, int ranks, std::vector<Home> homes, StreamRange streams = {})
       : program_(program),
         homes_(std::move(homes)),
-        first_stream_(first_stream),
+        streams_(streams),
         sent_(static_cast<size_t>(ranks)),
         received_(static_cast<size_t>(ranks)) {
     for (const Home& home : homes_) newest_.push_back(home.own);
@@ -92,19 +98,16 @@ class Writer {
 
   int16_t send_port(Rank peer) { return program_.port(peer, stream_of(sent_, peer)); }
   int16_t recv_port(Rank peer) { return program_.port(peer, stream_of(received_, peer)); }
-  int stream_of(std::vector<uint8_t>& next, Rank peer) const {
-    uint8_t& parity = next[static_cast<size_t>(peer)];
-    const int stream = first_stream_ + parity;
-    parity ^= 1U;
-    return stream;
+  int stream_of(std::vector<int>& messages, Rank peer) const {
+    return streams_.first + messages[static_cast<size_t>(peer)]++ % streams_.count;
   }
 
   Program& program_;
   std::vector<Home> homes_;
   std::vector<Loc> newest_;
-  int first_stream_;
-  std::vector<uint8_t> sent_;  // per peer: parity of the messages so far
-  std::vector<uint8_t> received_;
+  StreamRange streams_;
+  std::vector<int> sent_;  // per peer: messages so far
+  std::vector<int> received_;
 };
 
 Program program_with(int in_chunks, Layout in_layout, int out_chunks, Layout out_layout) {
@@ -120,7 +123,7 @@ Program program_with(int in_chunks, Layout in_layout, int out_chunks, Layout out
 Writer tree_writer(Program& program, const Spread& tree, int t, const Home& home) {
   std::vector<Home> homes(static_cast<size_t>(t) + 1);
   homes.back() = home;
-  return {program, tree.ranks(), std::move(homes), t};
+  return {program, tree.ranks(), std::move(homes), StreamRange{t, 1}};
 }
 
 Program tree_program(std::span<const Spread> trees) {
@@ -130,14 +133,14 @@ Program tree_program(std::span<const Spread> trees) {
 
 }  // namespace
 
-Program lower_all_gather(Rank rank, const Spread& spread) {
+Program lower_all_gather(Rank rank, const Spread& spread, int streams) {
   const int ranks = spread.ranks();
   Program program = program_with(1, Layout::kOwn, ranks, Layout::kBlocks);
   std::vector<Home> homes;
   for (int chunk = 0; chunk < ranks; ++chunk) {
     homes.push_back({.own = in(0), .partial = {}, .result = out(chunk)});
   }
-  Writer writer(program, ranks, std::move(homes));
+  Writer writer(program, ranks, std::move(homes), {0, streams});
   writer.open_lane();
   writer.keep(rank);
   writer.gather(spread);
@@ -145,7 +148,7 @@ Program lower_all_gather(Rank rank, const Spread& spread) {
   return program;
 }
 
-Program lower_reduce_scatter(Rank rank, const Spread& spread) {
+Program lower_reduce_scatter(Rank rank, const Spread& spread, int streams) {
   const int ranks = spread.ranks();
   Program program = program_with(ranks, Layout::kBlocks, 1, Layout::kOwn);
   std::vector<Home> homes;
@@ -153,7 +156,7 @@ Program lower_reduce_scatter(Rank rank, const Spread& spread) {
     const Loc partial = chunk == rank ? out(0) : scratch(chunk);
     homes.push_back({.own = in(chunk), .partial = partial, .result = out(0)});
   }
-  Writer writer(program, ranks, std::move(homes));
+  Writer writer(program, ranks, std::move(homes), {0, streams});
   writer.open_lane();
   writer.reduce(spread);
   writer.finish(rank);

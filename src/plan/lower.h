@@ -5,9 +5,9 @@
 // and added, what was received is sent. AllReduce is a reduction followed by a gather.
 //
 // What every program made here keeps to (src/plan/verify proves it):
-// - Message k of a round from one rank to another goes on stream k mod 2. A step that receives and
-//   sends may then hold its message while it waits for room, even if a stream has room for one
-//   message only, and a ring of such steps does not block.
+// - Message k of a round from one rank to another goes on stream k mod `streams`, 2 unless told. A
+//   step that receives and sends may then hold its message while it waits for room, even if a
+//   stream has room for one message only, and a ring of such steps does not block.
 // - Partial sums lie in `out` where this rank will have the finished chunk anyway, else in scratch,
 //   never in `in`. `in` is not read once its contribution is in a partial sum or has been sent.
 // - A step whose only place is scratch either receives (the message tells the size) or belongs to a
@@ -25,9 +25,9 @@
 namespace accl {
 
 /// Blocks of all ranks to all ranks. `spread` has a chunk per rank; chunk i starts at rank i.
-Program lower_all_gather(Rank rank, const Spread& spread);
+Program lower_all_gather(Rank rank, const Spread& spread, int streams = 2);
 /// Block i of all ranks, reduced, to rank i. `spread` as for AllGather; it is read backwards.
-Program lower_reduce_scatter(Rank rank, const Spread& spread);
+Program lower_reduce_scatter(Rank rank, const Spread& spread, int streams = 2);
 /// One chunk per rank, reduced to its owner by `reduction` backwards, then spread by `gather`. Both
 /// spreads start chunk i at rank i; they may differ (a ring is mirrored to keep its direction).
 Program lower_all_reduce(Rank rank, const Spread& reduction, const Spread& gather);
