@@ -49,7 +49,9 @@ static_assert(Fifo::kDataBytes >= 2 * kDataMessageBytes && Fifo::kDataBytes % 64
 
 class FifoWriter {
  public:
-  explicit FifoWriter(Fifo* fifo) : fifo_(fifo) {}
+  /// `position`: messages that went through before; both ends start at the same one.
+  explicit FifoWriter(Fifo* fifo, uint64_t position = 0)
+      : fifo_(fifo), sent_(position), popped_(position) {}
 
   /// Messages published, and popped as far as is known here.
   uint64_t sent() const { return sent_; }
@@ -75,13 +77,13 @@ class FifoWriter {
 
  private:
   Fifo* fifo_;
-  uint64_t sent_ = 0;
-  uint64_t popped_ = 0;
+  uint64_t sent_;
+  uint64_t popped_;
 };
 
 class FifoReader {
  public:
-  explicit FifoReader(Fifo* fifo) : fifo_(fifo) {}
+  explicit FifoReader(Fifo* fifo, uint64_t position = 0) : fifo_(fifo), popped_(position) {}
 
   /// The oldest message if it has arrived and carries `signature`.
   const Line* front(uint32_t signature) const {
@@ -91,8 +93,13 @@ class FifoReader {
   }
   /// True if the oldest message has arrived with another signature.
   bool mismatched(uint32_t signature) const {
-    const uint64_t tag = fifo_->lines[popped_ % Fifo::kLines].tag.load(std::memory_order_acquire);
-    return (tag >> 32) == ((popped_ + 1) & 0xffffffff) && (tag & 0xffffffff) != signature;
+    const uint64_t tag = oldest_tag();
+    return has_arrived(tag) && static_cast<uint32_t>(tag) != signature;
+  }
+  /// The signature of the oldest message; 0 if it has not arrived.
+  uint32_t arrived() const {
+    const uint64_t tag = oldest_tag();
+    return has_arrived(tag) ? static_cast<uint32_t>(tag) : 0;
   }
   /// Frees the oldest message.
   void pop() { fifo_->popped.store(++popped_, std::memory_order_release); }
@@ -101,8 +108,13 @@ class FifoReader {
   Fifo* memory() const { return fifo_; }
 
  private:
+  uint64_t oldest_tag() const {
+    return fifo_->lines[popped_ % Fifo::kLines].tag.load(std::memory_order_acquire);
+  }
+  bool has_arrived(uint64_t tag) const { return tag >> 32 == static_cast<uint32_t>(popped_ + 1); }
+
   Fifo* fifo_;
-  uint64_t popped_ = 0;
+  uint64_t popped_;
 };
 
 }  // namespace accl

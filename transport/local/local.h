@@ -21,6 +21,7 @@ class SendEnd final : public accl::SendEnd {
   void commit(uint32_t signature) override { writer_.commit(signature); }
   bool by_reference() const override { return true; }
   bool push(Slice message, uint32_t signature) override { return writer_.push(message, signature); }
+  uint64_t pushed() const override { return writer_.pushed(); }
   uint64_t flushed() override { return writer_.flushed(); }
   void rest() override { writer_.rest(); }
   Status status() override { return writer_.status(); }
@@ -37,6 +38,7 @@ class RecvEnd final : public accl::RecvEnd {
   Slice front(uint32_t signature) override { return reader_.front(signature); }
   void pop() override { reader_.pop(); }
   bool mismatched(uint32_t signature) override { return reader_.mismatched(signature); }
+  uint32_t arrived() override { return reader_.arrived(); }
   Status status() override { return reader_.status(); }
 
  private:

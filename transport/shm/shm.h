@@ -33,6 +33,7 @@ class RecvEnd final : public accl::RecvEnd {
   Slice front(uint32_t signature) override { return reader_.front(signature); }
   void pop() override { reader_.pop(); }
   bool mismatched(uint32_t signature) override { return reader_.mismatched(signature); }
+  uint32_t arrived() override { return reader_.arrived(); }
   Status status() override { return reader_.status(); }
 
  private:

@@ -47,7 +47,7 @@ Slice Writer::reserve_data(uint32_t bytes) {
   if (start == ByteRing::kNone) {
     refresh();
     start = data_.find(bytes);
-    if (start == ByteRing::kNone) return {};
+    if (over_ || start == ByteRing::kNone) return {};
   }
   place_ = {Place::kData, bytes, start, start};
   return {fifo_.memory()->data + start, bytes};
@@ -59,7 +59,7 @@ Slice Writer::reserve_slot(uint32_t bytes) {
   if (start == ByteRing::kNone) {
     refresh();
     start = ring_.find(bytes);
-    if (start == ByteRing::kNone) return {};
+    if (over_ || start == ByteRing::kNone) return {};
   }
   const size_t offset = StagingPool::slot_offset(slot_) + start;
   place_ = {Place::kSlot, bytes, static_cast<uint32_t>(offset / kPlaceUnit), start};
@@ -142,6 +142,7 @@ bool Writer::push(Slice message, uint32_t signature) {
   line.bytes = kPushedMark;
   line.where = 0;
   remember(Place::kPushed, 0);
+  ++pushed_;
   fifo_.publish(signature);
   bell_.ring_if_sleeping();
   return true;

@@ -66,6 +66,7 @@ class Writer {
   }
   /// The message stays where it is, and the reader is told its address.
   bool push(Slice message, uint32_t signature);
+  uint64_t pushed() const { return pushed_; }
   uint64_t flushed();
   void rest();
   Status status() const { return failure_.copy(); }
@@ -104,6 +105,7 @@ class Writer {
   uint64_t slot_since_ = 0;  ///< messages sent before the slot was leased
   ByteRing data_{Fifo::kDataBytes};
   ByteRing ring_{static_cast<uint32_t>(kSlotBytes)};  ///< of the leased slot
+  uint64_t pushed_ = 0;
   uint64_t flushed_ = 0;
   uint32_t pending_first_ = 0;  ///< counts for ever; index modulo the size
   uint32_t pending_last_ = 0;
@@ -135,6 +137,7 @@ class Reader {
     bell_.ring_if_sleeping();
   }
   bool mismatched(uint32_t signature) const { return fifo_.mismatched(signature); }
+  uint32_t arrived() const { return fifo_.arrived(); }
   Status status() const { return failure_.copy(); }
 
  private:
