@@ -1,0 +1,27 @@
+// The text behind ncclGetLastError: one per process, as in NCCL, written by any thread.
+//
+// Owned by the library; the API boundary records, users read. Any thread; no allocation.
+#pragma once
+
+#include <string_view>
+
+#include "accl/nccl.h"
+#include "src/base/status.h"
+
+namespace accl {
+
+/// Makes `text` the process's last error and logs it as a WARN. Longer texts than
+/// kLastErrorBytes - 1 are cut.
+void record_error(std::string_view text);
+inline constexpr int kLastErrorBytes = 2048;
+
+/// Records a failed status and gives its code; ncclSuccess for one that is ok.
+ncclResult_t result_of(const Status& status);
+
+/// Records "<function> is not available in this version: see docs/compat.md"; ncclInvalidUsage.
+ncclResult_t refuse(std::string_view function);
+
+/// The last error, "" if there was none. Valid until the next call by the same thread.
+const char* last_error();
+
+}  // namespace accl
