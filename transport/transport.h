@@ -64,6 +64,8 @@ class RecvEnd {
   virtual void pop() = 0;
   /// True if a message has arrived whose signature is not `signature`: ranks called different things.
   virtual bool mismatched(uint32_t signature) = 0;
+  /// The signature of the oldest arrived message, for texts; 0 if unknown.
+  virtual uint32_t arrived() { return 0; }
   virtual Status status() = 0;
 };
 
