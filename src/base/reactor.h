@@ -51,7 +51,8 @@ class Reactor {
   /// Returns how many handlers, timers and tasks ran.
   int run_once(int timeout_ms);
 
-  /// Any thread: runs `task` in the owner's thread, in order of posting, soon.
+  /// Any thread: runs `task` in the owner's thread, in order of posting, before
+  /// the handlers of what happens afterwards.
   void post(Task task);
   /// Any thread: makes a run_once() that sleeps return.
   void wake();

@@ -6,6 +6,7 @@
 // EINTR and EAGAIN are dealt with here, SIGPIPE is never raised.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -79,7 +80,7 @@ class Connection {
   bool holds_bytes() const { return inbox_.size() > consumed_; }
 
  private:
-  Status take_ancillary(const struct msghdr& message);
+  Status take_ancillary(const msghdr& message);
 
   Fd fd_;
   size_t max_payload_bytes_ = 256;
