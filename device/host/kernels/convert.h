@@ -146,30 +146,9 @@ template <int kLanes>
 constexpr bool kHalfInstructions = false;
 #endif
 
-/// Float lanes of fp16 or fp8 codes.
-template <DataType type, class S, int kLanes>
-[[gnu::always_inline]] inline Vec<float, kLanes> widen(const Vec<S, kLanes>& code) {
-  constexpr bool instruction = kHalfInstructions && kLanes >= 4;
-  if constexpr (type == DataType::kFloat16 && instruction) {
-    return widen_half<kLanes>(code);
-  } else if constexpr (type == DataType::kFloat8e5m2 && instruction) {
-    // An E5M2 code is the upper half of a binary16.
-    const auto wide = __builtin_convertvector(code, Vec<uint16_t, kLanes>);
-    return widen_half<kLanes>(wide << 8);
-  } else {
-    const auto wide = __builtin_convertvector(code, Vec<int32_t, kLanes>);
-    return widen_bits<type, kLanes>(wide);
-  }
-}
-
-template <DataType type, class S, int kLanes>
-[[gnu::always_inline]] inline Vec<S, kLanes> narrow(const Vec<float, kLanes>& value) {
-  if constexpr (type == DataType::kFloat16 && kHalfInstructions && kLanes >= 4) {
-    return narrow_half<kLanes>(value);
-  } else {
-    return __builtin_convertvector(narrow_bits<type, kLanes>(value), Vec<S, kLanes>);
-  }
-}
+/// fp16 has instructions that take codes packed side by side.
+template <DataType type, int kLanes>
+constexpr bool kPackedHalf = type == DataType::kFloat16&& kHalfInstructions&& kLanes >= 4;
 
 /// The upper 16 bits hold the rounded bf16; a canonical NaN stays the canonical NaN.
 template <int kLanes>

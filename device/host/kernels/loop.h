@@ -44,6 +44,23 @@ template <int kCount, class Op>
   }
 }
 
+/// One vector at a time, for operations whose code is long.
+template <bool kStream, class Op>
+[[gnu::always_inline]] inline size_t vectors(const Op& op, const Span& span, size_t at,
+                                             size_t end) {
+  constexpr size_t bytes = Op::kLanes * sizeof(typename Op::Store);
+  for (; end - at >= bytes; at += bytes) {
+    const auto value = op.template value<Op::kLanes>(span.left + at, span.right + at);
+    if constexpr (kStream) {
+      stream(span.out + at, value);
+    } else {
+      store(span.out + at, value);
+    }
+    if (span.ring != nullptr) store(span.ring + at, value);
+  }
+  return at;
+}
+
 /// Four vectors at a time: all are loaded before any is stored, which hides the latency of the
 /// conversions, and the two outputs get whole runs of lines.
 template <bool kStream, class Op>
@@ -81,23 +98,28 @@ template <bool kStream, class Op>
 
 template <class Op>
 [[gnu::always_inline]] inline void singles(const Op& op, const Span& span, size_t at, size_t end) {
-  constexpr size_t bytes = Op::kLanes * sizeof(typename Op::Store);
-  for (; end - at >= bytes; at += bytes) block<Op::kLanes>(op, span, at);
-  rest<Op::kLanes / 2>(op, span, at, end);
+  rest<Op::kLanes / 2>(op, span, vectors<false>(op, span, at, end), end);
 }
 
 template <class Op>
 [[gnu::noinline]] void drive_streamed(const Op& op, const Span& span, size_t end) {
   const size_t head = (kLine - reinterpret_cast<uintptr_t>(span.out) % kLine) % kLine;
   singles(op, span, 0, head);
-  const size_t at = groups<true>(op, span, head, end);
-  singles(op, span, at, end);
+  if constexpr (Op::kHeavy) {
+    rest<Op::kLanes / 2>(op, span, vectors<true>(op, span, head, end), end);
+  } else {
+    singles(op, span, groups<true>(op, span, head, end), end);
+  }
   stream_fence();
 }
 
 template <class Op>
 [[gnu::noinline]] void drive_long(const Op& op, const Span& span, size_t end) {
-  singles(op, span, groups<false>(op, span, 0, end), end);
+  if constexpr (Op::kHeavy) {
+    singles(op, span, 0, end);
+  } else {
+    singles(op, span, groups<false>(op, span, 0, end), end);
+  }
 }
 
 /// Runs `op` over the whole pass.

@@ -93,12 +93,10 @@ constexpr bool kIsExtreme = op == ReduceOp::kMax || op == ReduceOp::kMin;
 /// Lanes of a full vector when elements are combined as they are stored.
 template <DataType type>
 constexpr int kStoreLanes = kVectorBytes / static_cast<int>(sizeof(typename Element<type>::Store));
-/// Lanes of a full vector when elements are combined as numbers (bf16 goes two to a 32-bit lane).
+/// Lanes of a full vector when elements are combined as numbers: packed fp16 fills floats.
 template <DataType type>
 constexpr int kNumberLanes =
-    type == DataType::kFloat16 || type == DataType::kFloat8e4m3 || type == DataType::kFloat8e5m2
-        ? kVectorBytes / 4
-        : kStoreLanes<type>;
+    kPackedHalf<type, kVectorBytes / 4> ? kVectorBytes / 4 : kStoreLanes<type>;
 
 /// Signed integers in the order of the numbers, -0 below +0; NaN is at the end that never wins.
 template <DataType type, ReduceOp op, int kLanes>
@@ -218,6 +216,56 @@ struct GeneralMath {
   }
 };
 
+/// Part `kPart` of each 32-bit lane of codes, as floats.
+template <DataType type, int kPart, int kLanes>
+[[gnu::always_inline]] inline Vec<float, kLanes> part_of(const Vec<uint32_t, kLanes>& codes) {
+  constexpr int bits = 8 * static_cast<int>(sizeof(typename Element<type>::Store));
+  if constexpr (type == DataType::kBfloat16) {
+    const auto upper = kPart == 0 ? codes << 16 : codes & 0xffff0000;
+    return bits_as<Vec<float, kLanes>>(upper);
+  } else {
+    const Vec<uint32_t, kLanes> code = (codes >> (bits * kPart)) & ((1U << bits) - 1);
+    return widen_bits<type, kLanes>(bits_as<Vec<int32_t, kLanes>>(code));
+  }
+}
+
+/// The rounded code of each float, at the place of part `kPart`, the other bits zero.
+template <DataType type, int kPart, int kLanes>
+[[gnu::always_inline]] inline Vec<uint32_t, kLanes> to_part(const Vec<float, kLanes>& value) {
+  using W = Vec<uint32_t, kLanes>;
+  constexpr int bits = 8 * static_cast<int>(sizeof(typename Element<type>::Store));
+  if constexpr (type == DataType::kBfloat16) {
+    const W rounded = round_bfloat16<kLanes>(canonical<kLanes>(value));
+    return kPart == 0 ? rounded >> 16 : rounded & 0xffff0000;
+  } else {
+    return bits_as<W>(narrow_bits<type, kLanes>(canonical<kLanes>(value))) << (bits * kPart);
+  }
+}
+
+template <DataType type, int kPart, class Math, int kLanes>
+[[gnu::always_inline]] inline Vec<uint32_t, kLanes> on_part(const Math& math,
+                                                            const Vec<uint32_t, kLanes>& left,
+                                                            const Vec<uint32_t, kLanes>& right) {
+  return to_part<type, kPart, kLanes>(math.template apply<float, kLanes>(
+      part_of<type, kPart, kLanes>(left), part_of<type, kPart, kLanes>(right)));
+}
+
+/// Small floats, each 32-bit lane holding two or four codes that are taken in turn: no code crosses
+/// a lane, whatever the width, where packing and unpacking cost more than the arithmetic.
+template <DataType type, class Math, int kLanes>
+[[gnu::always_inline]] inline Vec<uint32_t, kLanes> on_parts(const Math& math,
+                                                             const Vec<uint32_t, kLanes>& left,
+                                                             const Vec<uint32_t, kLanes>& right) {
+  const auto low = on_part<type, 0, Math, kLanes>(math, left, right) |
+                   on_part<type, 1, Math, kLanes>(math, left, right);
+  if constexpr (sizeof(typename Element<type>::Store) == 2) {
+    return low;
+  } else {
+    return low | on_part<type, 2, Math, kLanes>(math, left, right) |
+           on_part<type, 3, Math, kLanes>(math, left, right);
+  }
+}
+
 /// Applies `math` to stored elements: widens, computes, makes NaNs canonical, rounds once.
 template <DataType type, class Math, int kLanes>
 [[gnu::always_inline]] inline auto on_numbers(
@@ -227,45 +275,41 @@ template <DataType type, class Math, int kLanes>
   using Out = Vec<S, kLanes>;
   if constexpr (!kIsFloat<type>) {
     return math.template apply<S, kLanes>(left, right);
-  } else if constexpr (type == DataType::kFloat32 || type == DataType::kFloat64) {
+  } else if constexpr (sizeof(S) >= 4) {
     using N = typename Element<type>::Number;
     using F = Vec<N, kLanes>;
     return bits_as<Out>(
         canonical<kLanes>(math.template apply<N, kLanes>(bits_as<F>(left), bits_as<F>(right))));
-  } else if constexpr (type == DataType::kBfloat16 && kLanes >= 2) {
-    // Even elements are shifted up, odd ones masked: no lane crosses, whatever the width.
-    constexpr int half = kLanes / 2;
-    using W = Vec<uint32_t, half>;
-    using F = Vec<float, half>;
-    const W l = bits_as<W>(left);
-    const W r = bits_as<W>(right);
-    const F even = math.template apply<float, half>(bits_as<F>(l << 16), bits_as<F>(r << 16));
-    const F odd =
-        math.template apply<float, half>(bits_as<F>(l & 0xffff0000), bits_as<F>(r & 0xffff0000));
-    const W low = round_bfloat16<half>(canonical<half>(even)) >> 16;
-    const W high = round_bfloat16<half>(canonical<half>(odd)) & 0xffff0000;
-    return bits_as<Out>(low | high);
-  } else if constexpr (type == DataType::kBfloat16) {
+  } else if constexpr (kPackedHalf<type, kLanes>) {
+    const auto value =
+        math.template apply<float, kLanes>(widen_half<kLanes>(left), widen_half<kLanes>(right));
+    return narrow_half<kLanes>(canonical<kLanes>(value));
+  } else if constexpr (kLanes * sizeof(S) >= 4) {
+    constexpr int lanes = kLanes * static_cast<int>(sizeof(S)) / 4;
+    using W = Vec<uint32_t, lanes>;
+    return bits_as<Out>(on_parts<type, Math, lanes>(math, bits_as<W>(left), bits_as<W>(right)));
+  } else {  // the last one to three elements: a lane each
     using W = Vec<uint32_t, kLanes>;
-    using F = Vec<float, kLanes>;
-    const W l = __builtin_convertvector(left, W) << 16;
-    const W r = __builtin_convertvector(right, W) << 16;
-    const F value = math.template apply<float, kLanes>(bits_as<F>(l), bits_as<F>(r));
-    const W rounded = round_bfloat16<kLanes>(canonical<kLanes>(value)) >> 16;
-    return __builtin_convertvector(rounded, Out);
-  } else {
-    const auto value = math.template apply<float, kLanes>(widen<type, S, kLanes>(left),
-                                                          widen<type, S, kLanes>(right));
-    return narrow<type, S, kLanes>(canonical<kLanes>(value));
+    return __builtin_convertvector(
+        (on_part<type, 0, Math, kLanes>(math, __builtin_convertvector(left, W),
+                                        __builtin_convertvector(right, W))),
+        Out);
   }
 }
 
+/// Small floats that are converted by integer arithmetic.
+template <DataType type>
+constexpr bool kByParts = type == DataType::kFloat8e4m3 || type == DataType::kFloat8e5m2 ||
+                          (type == DataType::kFloat16 && !kHalfInstructions);
+
 /// The operations that `drive` (loop.h) runs over memory: `kLanes` of a full vector, `Store`, the
-/// value of a vector of any power of two of lanes, and whether speed is worth code (`kTuned`).
+/// value of a vector of any power of two of lanes, whether speed is worth code (`kTuned`), and
+/// whether one vector is enough work to hide latencies by itself (`kHeavy`).
 template <DataType type, ReduceOp op>
 struct PlainReduce {
   using Store = typename Element<type>::Store;
   static constexpr bool kTuned = true;
+  static constexpr bool kHeavy = !kIsExtreme<op> && kByParts<type>;
   static constexpr int kLanes = kIsExtreme<op> ? kStoreLanes<type> : kNumberLanes<type>;
 
   template <int kCount>
@@ -287,6 +331,7 @@ struct GeneralReduce {
   using Store = typename Element<type>::Store;
   using Math = GeneralMath<type, op, kBinary>;
   static constexpr bool kTuned = kIsFloat<type> && op == ReduceOp::kSum;  // average, pre-multiplied
+  static constexpr bool kHeavy = kByParts<type>;
   static constexpr int kLanes = kNumberLanes<type>;
   Math math;
 
@@ -303,6 +348,7 @@ struct GeneralReduce {
 struct Copy {
   using Store = uint8_t;
   static constexpr bool kTuned = true;
+  static constexpr bool kHeavy = false;
   static constexpr int kLanes = kVectorBytes;
 
   template <int kCount>
