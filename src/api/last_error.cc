@@ -29,12 +29,6 @@ void record_error(std::string_view text) {
   ACCL_LOG(kWarn, kInit, "{}", text);
 }
 
-ncclResult_t result_of(const Status& status) {
-  if (status.ok()) return ncclSuccess;
-  record_error(status.text());
-  return static_cast<ncclResult_t>(status.code());
-}
-
 ncclResult_t refuse(std::string_view function) {
   std::array<char, 128> text{};
   const auto end =

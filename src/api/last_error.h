@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "accl/nccl.h"
-#include "src/base/status.h"
 
 namespace accl {
 
@@ -14,9 +13,6 @@ namespace accl {
 /// kLastErrorBytes - 1 are cut.
 void record_error(std::string_view text);
 inline constexpr int kLastErrorBytes = 2048;
-
-/// Records a failed status and gives its code; ncclSuccess for one that is ok.
-ncclResult_t result_of(const Status& status);
 
 /// Records "<function> is not available in this version: see docs/compat.md"; ncclInvalidUsage.
 ncclResult_t refuse(std::string_view function);

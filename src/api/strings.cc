@@ -1,7 +1,7 @@
 // Version, error strings, last error, debug settings: the functions that need no communicator.
 #include <array>
-#include <exception>
 
+#include "src/api/boundary.h"
 #include "src/api/export.h"
 #include "src/api/last_error.h"
 #include "src/base/log.h"
@@ -26,11 +26,11 @@ constexpr std::array<const char*, 9> kStrings = {
 }  // namespace
 
 ACCL_API(ncclResult_t, ncclGetVersion, (int* version)) {
-  if (version == nullptr) {
-    return accl::result_of(accl::invalid_argument("ncclGetVersion: version is NULL"));
-  }
-  *version = NCCL_VERSION_CODE;
-  return ncclSuccess;
+  return accl::boundary("ncclGetVersion", [&]() -> accl::Status {
+    if (version == nullptr) return accl::invalid_argument("version is NULL");
+    *version = NCCL_VERSION_CODE;
+    return {};
+  });
 }
 
 ACCL_API(const char*, ncclGetErrorString, (ncclResult_t result)) {
@@ -44,14 +44,9 @@ ACCL_API(const char*, ncclGetLastError, (ncclComm_t comm)) {
 }
 
 ACCL_API(void, ncclResetDebugInit, ()) {
-  try {
-    auto loaded = accl::load_config(accl::process_environment());
-    if (!loaded.ok()) {
-      accl::result_of(loaded.status());
-      return;
-    }
-    accl::configure_log(accl::log_settings(loaded->config));
-  } catch (const std::exception& error) {
-    accl::record_error(error.what());
-  }
+  accl::boundary("ncclResetDebugInit", []() -> accl::Status {
+    const auto loaded = ACCL_TRY(accl::load_config(accl::process_environment()));
+    accl::configure_log(accl::log_settings(loaded.config));
+    return {};
+  });
 }

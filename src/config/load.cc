@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "accl/nccl.h"
+#include "accl/version.h"
 #include "src/base/log.h"
 #include "src/config/accepted.h"
 
@@ -153,6 +155,11 @@ Result<LoadedConfig> load_config(const Environment& environment, const std::stri
 }
 
 void announce_config(const LoadedConfig& loaded) {
+  // As in NCCL: a bare line at the level VERSION, an INFO line above, none at WARN.
+  const std::string version = fmt::format("NCCL version {}.{}.{}+accl{}", NCCL_MAJOR, NCCL_MINOR,
+                                          NCCL_PATCH, ACCL_VERSION_TEXT);
+  if (loaded.config.debug == LogLevel::kVersion) ACCL_LOG(kVersion, kInit, "{}", version);
+  ACCL_LOG(kInfo, kInit, "{}", version);
   for (const std::string& warning : loaded.warnings) ACCL_LOG(kWarn, kEnv, "{}", warning);
   for_each_param([&](const auto& param) {
     const auto origin = loaded.origins.find(param.name);

@@ -38,7 +38,8 @@ struct LoadedConfig {
 Result<LoadedConfig> load_config(const Environment& environment,
                                  const std::string& system_file = "/etc/nccl.conf");
 
-/// Logs the warnings (WARN), and what was set or ignored (INFO, subsystem ENV). Once per process.
+/// Logs the version, the warnings (WARN), and what was set or ignored (INFO, subsystem ENV). Its
+/// caller sees to it that this happens once per process.
 void announce_config(const LoadedConfig& loaded);
 
 /// A table of all settings with value, origin and meaning, for `accl_info env`.

@@ -192,6 +192,24 @@ TEST_F(LoadTest, AnnouncesWarningsAndWhatWasSet) {
       << text;
 }
 
+TEST_F(LoadTest, AnnouncesTheVersionOnceButNotAtWarn) {
+  const auto announced = [&](const char* level) {
+    const LoadedConfig loaded = load({{"NCCL_DEBUG", level}});
+    ::testing::internal::CaptureStdout();
+    configure_log(log_settings(loaded.config));
+    announce_config(loaded);
+    configure_log({});
+    return ::testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(announced("NONE"), "");
+  EXPECT_EQ(announced("WARN"), "");
+  EXPECT_EQ(announced("VERSION"), "NCCL version 2.27.7+accl0.1.0\n");
+  const std::string info = announced("INFO");
+  const size_t at = info.find(" NCCL INFO NCCL version 2.27.7+accl0.1.0\n");
+  ASSERT_NE(at, std::string::npos) << info;
+  EXPECT_EQ(info.find("NCCL version", at + 20), std::string::npos) << info;
+}
+
 TEST_F(LoadTest, ProcessEnvironmentIsASnapshot) {
   setenv("ACCL_OP_TIMEOUT", "4=4", 1);
   const Environment environment = process_environment();

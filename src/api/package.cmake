@@ -1,0 +1,27 @@
+# What `cmake --install` puts where: libraries, headers (nccl.h under two names), pkg-config's `nccl`
+# and `find_package(accl)`, which gives the targets accl::nccl and accl::host.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(public_headers ${PROJECT_SOURCE_DIR}/include/accl)
+install(DIRECTORY ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${public_headers}/nccl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET accl_host)
+  install(TARGETS accl_host LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/nccl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/nccl.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nccl.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/accl)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/accl-config.cmake.in
+  ${CMAKE_CURRENT_BINARY_DIR}/accl-config.cmake
+  INSTALL_DESTINATION ${config_folder}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/accl-config-version.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/accl-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/accl-config-version.cmake
+  DESTINATION ${config_folder})
