@@ -5,30 +5,31 @@
 namespace accl {
 namespace {
 
-/// Sums the vectors of all ranks in the order of ranks into `out`. Unless it can be an operand of
-/// the first sum, the own vector comes as a message from oneself, because a step adds a message to
-/// a chunk. The sum is kept in scratch until its last step: in place, `out` is `in`, which peers
-/// read.
+/// Sums the vectors of all ranks in the order of ranks into `out`. A step adds a message to a
+/// chunk: when it is the own vector's turn, the sum so far becomes a message to oneself. The sum is
+/// kept in scratch until its last step: in place, `out` is `in`, which peers read.
 void sum_in_rank_order(Program& program, Lane& lane, Rank rank, int ranks) {
-  Loc target = out(0);
-  target.final_value = 1;
+  Loc result = out(0);
+  result.final_value = 1;
   if (ranks == 1) {
-    lane.push_back({.src = in(0), .dst = target});
+    lane.push_back({.src = in(0), .dst = result});
     return;
   }
-  if (rank > 1) lane.push_back({.send = program.port(rank, 0), .src = in(0)});
-  Loc sum;
+  Loc sum = in(0);  // of rank 0, if it is this one; else nothing yet
+  sum.left = 1;
+  if (rank > 0) sum = {};
   for (Rank peer = 0; peer < ranks; ++peer) {
-    if (peer == rank && rank == 0) {
-      sum = in(0);
-      sum.left = 1;
-      continue;
-    }
-    if (peer == rank && rank == 1) continue;  // was added to the message of rank 0
+    if (peer == rank) continue;
     Step step{.recv = program.port(peer, 0), .src = sum, .dst = scratch(0)};
-    if (peer == 0 && rank == 1) step.src = in(0);
-    const bool last = peer == ranks - 1 || (rank == 1 && ranks == 2);
-    if (last) step.dst = target;
+    const bool is_own_next = peer + 1 == rank;
+    if (is_own_next && rank == 1) {
+      step.src = in(0);
+    } else if (is_own_next) {
+      const int16_t oneself = program.port(rank, 0);
+      lane.push_back({.recv = step.recv, .send = oneself, .src = sum});
+      step = {.recv = oneself, .src = in(0), .dst = scratch(0)};
+    }
+    if (peer == ranks - 1 || (is_own_next && rank == ranks - 1)) step.dst = result;
     lane.push_back(step);
     sum = scratch(0);
     sum.left = 1;

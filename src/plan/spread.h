@@ -31,7 +31,8 @@ class Spread {
   void recv(int peer, int chunk) { moves_.push_back({wrap(peer), wrap(chunk), false}); }
 
   int ranks() const { return ranks_; }
-  const std::vector<Move>& moves() const { return moves_; }
+  const std::vector<Move>& moves() const& { return moves_; }
+  const std::vector<Move>& moves() const&& = delete;  // would not outlive the spread
   /// Nothing arrives here: of a spread with one chunk, this rank is the root.
   bool is_source() const {
     for (const Move& move : moves_) {

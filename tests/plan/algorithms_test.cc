@@ -78,6 +78,24 @@ TEST(Algorithms, HierarchicalTakesAnyNumberOfGroups) {
   }
 }
 
+// Of two ranks that exchange their whole vectors in place, each stores where the other still reads,
+// whatever the order: by reference, their values have to be held elsewhere.
+TEST(Algorithms, InPlaceByReferenceNeedNoSpareMemoryButInAnExchangeOfTwo) {
+  const test::Mode mode{.in_place = true, .by_reference = true, .strict = true, .rounds = 2};
+  for (int ranks = 1; ranks <= 20; ++ranks) {
+    for (const ProgramSpec& spec : all_pairs(ranks)) {
+      if (spec.collective == Collective::kAllToAll) continue;
+      std::string error;
+      const std::string outcome = test::run_and_check(test::programs_of(spec, error), spec, mode);
+      const bool is_exchange =
+          ranks == 2 &&
+          (spec.algorithm == Algorithm::kDoubling || spec.algorithm == Algorithm::kFlat) &&
+          spec.collective == Collective::kAllReduce;
+      EXPECT_EQ(outcome.substr(0, 8), is_exchange ? "deadlock" : "") << test::name_of(spec);
+    }
+  }
+}
+
 TEST(Algorithms, FlatSumsInRankOrderEverywhere) {
   for (int ranks = 2; ranks <= 9; ++ranks) {
     const ProgramSpec spec{.algorithm = Algorithm::kFlat, .ranks = ranks};
