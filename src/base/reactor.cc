@@ -42,6 +42,8 @@ Reactor::~Reactor() {
     const std::lock_guard lock(mutex_);
     tasks.swap(tasks_);
   }
+  auto kept = std::exchange(kept_, {});
+  kept.clear();
   auto timers = std::exchange(timers_, {});
   auto watches = std::exchange(watches_, {});
 }
@@ -92,6 +94,14 @@ void Reactor::cancel(TimerId timer) {
   timers_.erase(found);
 }
 
+void Reactor::let_go(const void* object) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& kept) { return kept.get() == object; });
+  if (found == kept_.end()) return;
+  const auto keep = std::move(*found);
+  kept_.erase(found);
+}
+
 int Reactor::wait_ms(int timeout_ms) const {
   if (timers_.empty()) return timeout_ms;
   const uint64_t due = timers_.begin()->first;
@@ -131,16 +141,19 @@ int Reactor::run_once(int timeout_ms) {
   std::array<epoll_event, 64> events{};
   const int count =
       epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms(timeout_ms));
-  // Tasks before events: what was posted before a peer could act on it comes before the peer's act.
+  // First the bell, then the tasks: a task posted after we took the list rings again. And tasks
+  // before events: what was posted before a peer could act on it comes before the peer's act.
+  for (int i = 0; i < count; ++i) {
+    uint64_t rings = 0;
+    if (events[static_cast<size_t>(i)].data.u64 == 0) {
+      static_cast<void>(!::read(event_.get(), &rings, sizeof(rings)));
+    }
+  }
   int ran = run_tasks();
   for (int i = 0; i < count; ++i) {
     const epoll_event event = events[static_cast<size_t>(i)];
     const auto generation = static_cast<uint32_t>(event.data.u64 >> 32);
-    if (generation == 0) {
-      uint64_t rings = 0;
-      static_cast<void>(!::read(event_.get(), &rings, sizeof(rings)));
-      continue;
-    }
+    if (generation == 0) continue;
     const auto found = watches_.find(static_cast<int>(event.data.u64 & 0xffffffffu));
     // An earlier handler of this round may have removed it, and the number may be in use again.
     if (found == watches_.end() || found->second->generation != generation) continue;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/base/fd.h"
@@ -46,6 +47,10 @@ class Reactor {
   TimerId after(uint64_t delay_ms, Task task);
   /// Forgets a timer; nothing happens if it has fired. 0 is ignored.
   void cancel(TimerId timer);
+
+  /// Keeps something alive that works by itself from now on, until let_go() or the reactor's end.
+  void keep(std::shared_ptr<void> object) { kept_.push_back(std::move(object)); }
+  void let_go(const void* object);
 
   /// Waits at most `timeout_ms` (0: not at all, -1: until something happens) and runs what is due.
   /// Returns how many handlers, timers and tasks ran.
@@ -85,6 +90,7 @@ class Reactor {
   uint32_t next_generation_ = 1;
   std::multimap<uint64_t, Timer> timers_;  ///< by the time they are due, ns
   TimerId next_timer_ = 1;
+  std::vector<std::shared_ptr<void>> kept_;
   std::mutex mutex_;
   std::vector<Task> tasks_;  ///< guarded by mutex_
 };

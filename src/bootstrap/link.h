@@ -31,6 +31,10 @@ class Link : public std::enable_shared_from_this<Link> {
   void send(uint16_t kind, std::span<const std::byte> payload) {
     send(Connection::make_packet(kind, payload));
   }
+  /// Reads now what has arrived, as if the reactor had called.
+  void poll() {
+    if (watching_ && !draining_) read();
+  }
   /// No callback any more; the connection goes at once.
   void close();
   /// No callback any more; the connection goes when its queue is sent, or after `limit_ms`.

@@ -86,7 +86,7 @@ class Board {
   std::optional<Mismatch> compare() const;
   /// Ranks (without `self`) that have not published operation `sequence` yet.
   std::vector<Rank> laggards(uint64_t sequence, Rank self) const;
-  /// "operation 40 AllReduce waits for rank 5 (pid 123, host h); its last operation is 39"; empty
+  /// "operation 40 AllReduce waits for rank 5 (pid 123 on host h); its last operation is 39"; empty
   /// if nobody is behind.
   std::string describe_laggards(const CallSignature& waiting, Rank self) const;
   /// "rank 5 (pid 123 on host h)".

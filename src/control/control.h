@@ -91,6 +91,9 @@ class Control {
   std::shared_ptr<ControlCore> core_;
   const Rank rank_;
   const int ranks_;
+  uint64_t deadline_ns_;
+  const std::atomic<bool>* abort_ = nullptr;
+  uint32_t next_turn_ = 1;
   bool left_ = false;
 };
 

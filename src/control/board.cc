@@ -1,0 +1,188 @@
+#include "src/control/board.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "src/base/assert.h"
+#include "src/bootstrap/messages.h"
+#include "src/bootstrap/rank_list.h"
+#include "src/bootstrap/unique_id.h"
+
+namespace accl {
+namespace {
+
+constexpr int kPremulSum = 5;
+
+std::string op_name(uint8_t op) {
+  constexpr std::array<std::string_view, 6> names = {"sum", "prod", "max",
+                                                     "min", "avg",  "premulsum"};
+  static_assert(names.size() == kPremulSum + 1);
+  return op < names.size() ? std::string(names[op]) : "operator " + std::to_string(op);
+}
+
+/// Field 22 of /proc/self/stat, counted after the command's name, which may contain anything.
+uint64_t own_start_time() {
+  std::ifstream file("/proc/self/stat");
+  const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  size_t at = line.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
+  return at == std::string::npos ? 0 : std::strtoull(line.c_str() + at, nullptr, 10);
+}
+
+std::string describe_signatures(
+    const std::vector<std::pair<CallSignature, std::vector<Rank>>>& calls) {
+  std::string text;
+  for (const auto& [signature, ranks] : calls) {
+    if (!text.empty()) text += "; ";
+    text +=
+        describe_ranks(ranks) + (ranks.size() == 1 ? " calls " : " call ") + describe(signature);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const CallSignature& signature) {
+  const auto collective = static_cast<int>(signature.collective);
+  const auto type = static_cast<int>(signature.type);
+  std::string text = collective < kCollectives ? std::string(name_of(signature.collective))
+                                               : "collective " + std::to_string(collective);
+  text += "(count " + std::to_string(signature.count) + ", ";
+  text += type < kDataTypes ? std::string(name_of(signature.type)) : "type " + std::to_string(type);
+  if (signature.collective == Collective::kAllReduce ||
+      signature.collective == Collective::kReduceScatter ||
+      signature.collective == Collective::kReduce) {
+    text += ", " + op_name(signature.op);
+  }
+  if (signature.root >= 0) text += ", root " + std::to_string(signature.root);
+  return text + ")";
+}
+
+BoardWriter::BoardWriter(std::span<std::byte> slot)
+    : slot_(reinterpret_cast<BoardSlot*>(slot.data())) {
+  ACCL_ASSERT(slot.size() >= sizeof(BoardSlot));
+  ACCL_ASSERT(reinterpret_cast<uintptr_t>(slot.data()) % 64 == 0);
+}
+
+void BoardWriter::enter() {
+  const std::string name = host_name();
+  for (size_t i = 0; i < slot_->host.size(); ++i) {
+    uint64_t word = 0;
+    if (i * 8 < name.size()) {
+      std::memcpy(&word, name.data() + i * 8, std::min<size_t>(8, name.size() - i * 8));
+    }
+    slot_->host[i].store(word, std::memory_order_relaxed);
+  }
+  slot_->pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
+  slot_->start_time.store(own_start_time(), std::memory_order_relaxed);
+  set_state(RankState::kRunning);
+}
+
+void BoardWriter::set_state(RankState state) {
+  slot_->state.store(static_cast<uint32_t>(state), std::memory_order_release);
+}
+
+Board::Board(std::vector<std::span<const std::byte>> slots) {
+  for (const auto slot : slots) {
+    ACCL_ASSERT(slot.size() >= sizeof(BoardSlot));
+    slots_.push_back(reinterpret_cast<const BoardSlot*>(slot.data()));
+  }
+}
+
+std::optional<CallSignature> Board::signature(Rank rank, uint64_t sequence) const {
+  const BoardSlot& slot = *slots_[static_cast<size_t>(rank)];
+  const BoardSlot::Entry& entry = slot.history[sequence % BoardSlot::kHistory];
+  if (entry.turn.load(std::memory_order_acquire) != sequence + 1) return std::nullopt;
+  const uint64_t count = entry.count.load(std::memory_order_acquire);
+  const uint64_t word = entry.packed.load(std::memory_order_acquire);
+  if (entry.turn.load(std::memory_order_relaxed) != sequence + 1) return std::nullopt;
+  CallSignature signature;
+  signature.sequence = sequence;
+  signature.collective = static_cast<Collective>(word & 0xff);
+  signature.count = count;
+  signature.type = static_cast<DataType>(word >> 8 & 0xff);
+  signature.op = static_cast<uint8_t>(word >> 16 & 0xff);
+  signature.root = static_cast<int32_t>(word >> 32);
+  return signature;
+}
+
+RankState Board::state(Rank rank) const {
+  const uint32_t state = slots_[static_cast<size_t>(rank)]->state.load(std::memory_order_acquire);
+  return state <= static_cast<uint32_t>(RankState::kFailed) ? static_cast<RankState>(state)
+                                                            : RankState::kAbsent;
+}
+
+std::string Board::describe_rank(Rank rank) const {
+  const BoardSlot& slot = *slots_[static_cast<size_t>(rank)];
+  std::array<char, 65> name{};
+  for (size_t i = 0; i < slot.host.size(); ++i) {
+    const uint64_t word = slot.host[i].load(std::memory_order_relaxed);
+    std::memcpy(name.data() + i * 8, &word, 8);
+  }
+  const auto pid = static_cast<int>(slot.pid.load(std::memory_order_relaxed));
+  return describe_process(rank, pid, name.data());
+}
+
+std::optional<Mismatch> Board::compare() const {
+  uint64_t last = 0;
+  for (const BoardSlot* slot : slots_) {
+    last = std::max(last, slot->turn.load(std::memory_order_acquire));
+  }
+  // Ranks may be at different operations; look at every one that a slot may still remember.
+  const uint64_t window = 2 * BoardSlot::kHistory;
+  for (uint64_t turn = last > window ? last - window : 1; turn != 0 && turn <= last; ++turn) {
+    std::vector<std::pair<CallSignature, std::vector<Rank>>> calls;
+    for (Rank rank = 0; rank < static_cast<Rank>(slots_.size()); ++rank) {
+      const std::optional<CallSignature> mine = signature(rank, turn - 1);
+      if (!mine) continue;
+      const auto same = std::find_if(calls.begin(), calls.end(),
+                                     [&](const auto& call) { return call.first == *mine; });
+      if (same != calls.end()) {
+        same->second.push_back(rank);
+      } else {
+        calls.push_back({*mine, {rank}});
+      }
+    }
+    if (calls.size() < 2) continue;
+    return Mismatch{turn - 1, "operation " + std::to_string(turn - 1) +
+                                  " differs: " + describe_signatures(calls)};
+  }
+  return std::nullopt;
+}
+
+std::vector<Rank> Board::laggards(uint64_t sequence, Rank self) const {
+  std::vector<Rank> ranks;
+  for (Rank rank = 0; rank < static_cast<Rank>(slots_.size()); ++rank) {
+    const uint64_t turn = slots_[static_cast<size_t>(rank)]->turn.load(std::memory_order_acquire);
+    if (rank != self && turn < sequence + 1) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::string Board::describe_laggards(const CallSignature& waiting, Rank self) const {
+  constexpr size_t kMaxShown = 4;
+  const std::vector<Rank> late = laggards(waiting.sequence, self);
+  if (late.empty()) return {};
+  std::string text = "operation " + std::to_string(waiting.sequence) + " " +
+                     std::string(name_of(waiting.collective)) + " waits for ";
+  for (size_t i = 0; i < late.size() && i < kMaxShown; ++i) {
+    const BoardSlot& slot = *slots_[static_cast<size_t>(late[i])];
+    const uint64_t turn = slot.turn.load(std::memory_order_acquire);
+    text += (i > 0 ? "; " : "") + describe_rank(late[i]) + "; its last operation is " +
+            (turn == 0 ? "none" : std::to_string(turn - 1));
+    if (state(late[i]) == RankState::kLeft) text += " and it has left";
+    if (state(late[i]) == RankState::kFailed) text += " and it has failed";
+  }
+  if (late.size() > kMaxShown) {
+    text += "; and " + std::to_string(late.size() - kMaxShown) + " more";
+  }
+  return text;
+}
+
+}  // namespace accl
