@@ -103,34 +103,88 @@ bool mistake_stream(Programs& programs) {
   });
 }
 
-// A step between two others on the same stream moves to a new lane: all of it, or, where it both
-// stores and sends, one half.
-bool halve_step(Programs& programs, int16_t Step::*port, bool writer) {
+// Step `s` goes to a new lane: all of it, or, where it both stores and sends, one half.
+bool detach(Program& p, Lane& lane, size_t s, bool writer) {
+  const Step step = lane[s];
+  if (step.recv < 0 || step.send < 0) {
+    erase(lane, s);
+    p.lanes.push_back({step});
+    return true;
+  }
+  if (!step.dst) return false;
+  Loc stored = step.dst;
+  stored.final_value = 0;
+  const Step sends{.send = step.send, .src = stored};
+  Step takes = step;
+  takes.send = -1;
+  lane[s] = writer ? takes : sends;
+  p.lanes.push_back({writer ? sends : takes});
+  return true;
+}
+
+// All messages of stream `old` between two ranks go on stream `now`.
+void renumber(Programs& programs, Rank from, Rank to, int old, int now) {
+  Program& sender = programs[static_cast<size_t>(from)];
+  Program& receiver = programs[static_cast<size_t>(to)];
+  const int16_t sent = sender.port(to, old);
+  const int16_t sent_now = sender.port(to, now);
+  const int16_t received = receiver.port(from, old);
+  const int16_t received_now = receiver.port(from, now);
+  for (Lane& lane : sender.lanes) {
+    for (Step& s : lane) {
+      if (s.send == sent) s.send = sent_now;
+    }
+  }
+  for (Lane& lane : receiver.lanes) {
+    for (Step& s : lane) {
+      if (s.recv == received) s.recv = received_now;
+    }
+  }
+}
+
+// Of three messages of a lane on one stream, the middle one gets a lane of its own.
+bool detach_middle(Programs& programs, int16_t Step::*port, bool writer) {
   return change_step(programs, [=](Program& p, Lane& lane, size_t s) {
     const auto on_it = [&](const Step& step) { return step.*port == lane[s].*port; };
     const auto at = lane.begin() + static_cast<std::ptrdiff_t>(s);
-    if (lane[s].*port < 0 || (lane[s].recv >= 0 && lane[s].send >= 0 && !lane[s].dst)) return false;
+    if (lane[s].*port < 0) return false;
     if (std::none_of(lane.begin(), at, on_it) || std::none_of(at + 1, lane.end(), on_it)) {
       return false;
     }
-    if (lane[s].recv < 0 || lane[s].send < 0) {
-      const Step whole = lane[s];
-      erase(lane, s);
-      p.lanes.push_back({whole});
-      return true;
-    }
-    Loc stored = lane[s].dst;
-    stored.final_value = 0;
-    const Step sends{.send = lane[s].send, .src = stored};
-    Step takes = lane[s];
-    takes.send = -1;
-    lane[s] = writer ? takes : sends;
-    p.lanes.push_back({writer ? sends : takes});
-    return true;
+    return detach(p, lane, s, writer);
   });
 }
-bool add_writer(Programs& programs) { return halve_step(programs, &Step::send, true); }
-bool add_reader(Programs& programs) { return halve_step(programs, &Step::recv, false); }
+
+// All messages with a peer that has three on different streams go on one; then as above.
+bool merge_and_detach(Programs& programs, int16_t Step::*port, bool writer) {
+  const auto rank = static_cast<Rank>(programs.size() / 2);
+  const Program& p = programs[static_cast<size_t>(rank)];
+  std::map<Rank, std::vector<int>> streams;
+  for (const Step& s : p.lanes[0]) {
+    if (s.*port < 0) continue;
+    const Port used = p.ports[static_cast<size_t>(s.*port)];
+    streams[used.peer].push_back(used.stream);
+  }
+  for (const auto& [peer, numbers] : streams) {
+    if (numbers.size() < 3) continue;
+    for (const int number : numbers) {
+      const Rank from = writer ? rank : peer;
+      const Rank to = writer ? peer : rank;
+      if (number != numbers[0]) renumber(programs, from, to, number, numbers[0]);
+    }
+    return detach_middle(programs, port, writer);
+  }
+  return false;
+}
+
+bool add_writer(Programs& programs) {
+  return detach_middle(programs, &Step::send, true) ||
+         merge_and_detach(programs, &Step::send, true);
+}
+bool add_reader(Programs& programs) {
+  return detach_middle(programs, &Step::recv, false) ||
+         merge_and_detach(programs, &Step::recv, false);
+}
 
 bool split_lane(Programs& programs) {
   Program& p = programs[programs.size() / 2];
@@ -247,10 +301,19 @@ bool copy_first(Programs& programs) {
   return true;
 }
 
+// A partial sum, which in place lies where the input was, is loaded as if it were the input.
 bool read_partial_as_input(Programs& programs) {
   return change_step(programs, [](Program&, Lane& lane, size_t s) {
-    if (lane[s].recv < 0 || lane[s].src.where() != Buffer::kOut) return false;
-    lane[s].src.buffer = in(0).buffer;
+    Step& step = lane[s];
+    if (step.recv < 0 || step.src.where() == Buffer::kIn || !step.src) return false;
+    if (step.src.where() == Buffer::kOut) {
+      step.src.buffer = in(0).buffer;
+      return true;
+    }
+    if (!step.dst.final_value || s == 0 || !lane[s - 1].dst.same_place(step.src)) return false;
+    lane[s - 1].dst = out(static_cast<int>(step.dst.chunk));
+    step.src.buffer = in(0).buffer;
+    step.src.chunk = step.dst.chunk;
     return true;
   });
 }
@@ -296,6 +359,7 @@ struct Site {
   Algorithm algorithm;
   Collective collective;
   int ranks;
+  Rank root = 0;
 };
 
 struct Kind {
@@ -332,10 +396,10 @@ std::vector<Site> both(const std::vector<Site>& a, const std::vector<Site>& b) {
 }
 
 std::vector<Kind> message_kinds() {
-  const std::vector<Site> many_messages = {{A::kRing, C::kAllGather, 8},
-                                           {A::kRing, C::kAllReduce, 8},
-                                           {A::kPat, C::kAllGather, 16},
-                                           {A::kHierarchical, C::kAllGather, 16}};
+  const std::vector<Site> many_messages = {
+      {A::kRing, C::kAllGather, 8},         {A::kRing, C::kAllReduce, 8},
+      {A::kPat, C::kAllGather, 16},         {A::kDirect, C::kAllReduce, 4},
+      {A::kHierarchical, C::kAllReduce, 9}, {A::kHierarchical, C::kAllGather, 25}};
   return {
       {.bug = Bug::kLostMessage, .plant = lose_message, .sites = both(kRings, kTrees)},
       {.bug = Bug::kExtraMessage, .plant = add_message, .sites = both(kRings, kTrees)},
@@ -387,7 +451,9 @@ std::vector<Kind> value_kinds() {
       {.bug = Bug::kReorderedReduction,
        .plant = turn_operands,
        .rank_order = true,
-       .sites = {{A::kFlat, C::kReduce, 4}, {A::kChain, C::kReduce, 4}}},
+       .sites = {{A::kFlat, C::kReduce, 4},
+                 {A::kChain, C::kReduce, 2, 1},
+                 {A::kTree, C::kReduce, 2, 1}}},
       {.bug = Bug::kWrongChunk, .plant = mistake_chunk, .sites = split},
       {.bug = Bug::kWrongChunk,
        .plant = mistake_target,
@@ -414,7 +480,7 @@ std::vector<Kind> operation_kinds() {
       {.bug = Bug::kPreEarly,
        .plant = read_partial_as_input,
        .in_place = true,
-       .sites = kAllReduces},
+       .sites = both(kAllReduces, {{A::kFlat, C::kAllReduce, 4}})},
       {.bug = Bug::kFinalMissing,
        .plant = forget_final,
        .sites = both(kAllReduces, {{A::kFlat, C::kReduce, 4}, {A::kPat, C::kReduceScatter, 5}})},
@@ -438,14 +504,16 @@ std::vector<Kind> operation_kinds() {
 void plant_all(const std::vector<Kind>& kinds, std::vector<PlantedBug>& all) {
   for (const Kind& kind : kinds) {
     for (const Site& site : kind.sites) {
-      PlantedBug bug{
-          .kind = kind.bug,
-          .spec = {.collective = site.collective, .algorithm = site.algorithm, .ranks = site.ranks},
-          .programs = {},
-          .in_place = kind.in_place,
-          .by_reference = kind.by_reference,
-          .waits = kind.waits,
-          .rank_order = kind.rank_order};
+      PlantedBug bug{.kind = kind.bug,
+                     .spec = {.collective = site.collective,
+                              .algorithm = site.algorithm,
+                              .ranks = site.ranks,
+                              .root = site.root},
+                     .programs = {},
+                     .in_place = kind.in_place,
+                     .by_reference = kind.by_reference,
+                     .waits = kind.waits,
+                     .rank_order = kind.rank_order};
       bug.programs = programs_of(bug.spec);
       if (!bug.programs.empty() && kind.plant(bug.programs)) all.push_back(std::move(bug));
     }
