@@ -12,6 +12,7 @@ accl_test(api/strings DEPENDS nccl)
 accl_test(api/abi)
 target_compile_definitions(api_abi_test PRIVATE
   ACCL_NCCL_HEADER="${PROJECT_SOURCE_DIR}/include/accl/nccl.h"
+  ACCL_COMPAT_DOCUMENT="${PROJECT_SOURCE_DIR}/docs/compat.md"
   ACCL_NCCL_LIBRARY="$<TARGET_FILE:nccl>")
 add_dependencies(api_abi_test nccl)
 

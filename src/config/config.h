@@ -61,9 +61,10 @@ inline constexpr auto kParams = std::tuple{
           "Where to print; empty: standard output. %h becomes the host name, %p the process id, %% "
           "a percent sign. Counts from NCCL_DEBUG=WARN on. An existing file is appended to. If it "
           "cannot be opened, one line on standard error says so and printing goes there."},
-    Param{"NCCL_ALGO", &Config::algo, form::Text{"names of algorithms, see docs/algorithms.md"},
-          "The algorithms that may be used; empty: all. A name that does not exist, or that lacks "
-          "the collective called, is an error that names it."},
+    Param{"NCCL_ALGO", &Config::algo, form::Text{"the name of one algorithm, in any case"},
+          "The algorithm to use (docs/algorithms.md); empty: the library chooses. A name that does "
+          "not exist, or that cannot do the collective called, is an error that names it; so are "
+          "ranks that disagree. NCCL's lists (\"Ring,Tree\", \"^Ring\") are not available."},
     Param{"NCCL_CHECK_MODE", &Config::check_mode,
           form::Word<CheckMode, 3>{{{{"DEFAULT", CheckMode::kDefault},
                                      {"DEBUG_LOCAL", CheckMode::kDebugLocal},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -36,17 +37,22 @@ std::set<std::string> all_matches(const std::string& text, const char* pattern) 
   return found;
 }
 
+std::string contents_of(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 std::set<std::string> functions_of_header() {
-  std::ifstream file(ACCL_NCCL_HEADER);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return all_matches(text, "\n(?:ncclResult_t|const char\\*|void) (p?nccl[A-Za-z0-9]+)\\(");
+  return all_matches(contents_of(ACCL_NCCL_HEADER),
+                     "\n(?:ncclResult_t|const char\\*|void) (p?nccl[A-Za-z0-9]+)\\(");
 }
 
 TEST(AbiTest, HeaderDeclaresEachFunctionUnderBothNames) {
   const std::set<std::string> functions = functions_of_header();
   EXPECT_EQ(functions.size(), 128u);
   for (const std::string& name : functions) {
-    if (name.starts_with("nccl")) EXPECT_TRUE(functions.contains("p" + name)) << name;
+    const std::string twin = name.starts_with("p") ? name.substr(1) : "p" + name;
+    EXPECT_TRUE(functions.contains(twin)) << name << " has no twin";
   }
 }
 
@@ -79,6 +85,26 @@ TEST(AbiTest, NameAndDependenciesOfTheLibrary) {
   for (const std::string& needed : all_matches(text, "Shared library: \\[([^\\]]+)\\]")) {
     EXPECT_EQ(needed.find("fmt"), std::string::npos) << needed << ": fmt is header-only here";
     EXPECT_EQ(needed.find("cuda"), std::string::npos) << needed;
+  }
+}
+
+// docs/compat.md has a row with a known word for every function and every field of ncclConfig_t.
+TEST(AbiTest, CompatibilityTableIsComplete) {
+  const std::string document = contents_of(ACCL_COMPAT_DOCUMENT);
+  const std::set<std::string> rows = all_matches(
+      document, "\n\\| `(nccl\\w+)` \\| (?:implemented|accepted without effect|refused) \\|");
+  std::set<std::string> functions;
+  for (const std::string& name : functions_of_header()) {
+    if (name.starts_with("nccl")) functions.insert(name);
+  }
+  EXPECT_EQ(rows, functions);
+  const std::string header = contents_of(ACCL_NCCL_HEADER);
+  const size_t begin = header.find("typedef struct ncclConfig_v");
+  const std::string config = header.substr(begin, header.find("ncclConfig_t;", begin) - begin);
+  const std::set<std::string> fields = all_matches(config, "\n  [a-z][a-z_ *]*[ *](\\w+);");
+  EXPECT_EQ(fields.size(), 15u);
+  for (const std::string& field : fields) {
+    EXPECT_NE(document.find("\n| `" + field + "` | 2."), std::string::npos) << field;
   }
 }
 
