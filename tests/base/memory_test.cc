@@ -14,6 +14,8 @@
 #include <functional>
 #include <string>
 
+#include "tests/base/sanitized.h"
+
 namespace accl {
 namespace {
 
@@ -133,7 +135,7 @@ TEST(SharedMemory, ALimitOnFileSizesIsAnErrorNotASignal) {
 }
 
 TEST(SharedMemory, ALimitOnAddressSpaceIsAnError) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers need the address space";
   const std::string text = under_limit(RLIMIT_AS, rlim_t{1} << 30, [] {
     auto memory = SharedMemory::create("test-limit", size_t{8} << 30);
     return memory.ok() ? std::string("created") : memory.status().text();
@@ -141,9 +143,6 @@ TEST(SharedMemory, ALimitOnAddressSpaceIsAnError) {
   EXPECT_EQ(text,
             "cannot map 8589934592 bytes of memory for test-limit: Cannot allocate memory "
             "(RLIMIT_AS is 1073741824 bytes)");
-#else
-  GTEST_SKIP() << "sanitizers need the address space";
-#endif
 }
 
 TEST(SharedMemory, TooManyDescriptorsIsAnError) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/rng.h"
+#include "tests/base/sanitized.h"
 #include "tests/transport/rig.h"
 
 namespace {
@@ -29,18 +30,6 @@ std::atomic<uint64_t> allocations{0};
 
 namespace accl::test {
 namespace {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr uint32_t kSignature = 7;
 constexpr size_t kMax = shm::kMaxMessage;
