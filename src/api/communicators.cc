@@ -112,6 +112,16 @@ bool close_handle(ncclComm_t handle) {
   return true;
 }
 
+// The end of a communicator whose operations have all ended. Its failed streams work again.
+void retire(ncclComm_t handle, Communicator* communicator) {
+  const bool left = close_handle(handle);
+  communicator->close();
+  for (const cudaStream_t stream : communicator->take_failed_streams()) {
+    static_cast<void>(acclStreamReset(stream));
+  }
+  if (left) Communicator::drop(communicator);
+}
+
 Status finalize(const Use& use, ncclComm_t handle) {
   if (handle->finalized.exchange(true)) return invalid_argument("finalized already");
   if (use->failed()) return use->failure();
@@ -129,9 +139,7 @@ Status destroy(ncclComm_t handle) {
   Communicator* communicator = handle->communicator.exchange(nullptr, std::memory_order_seq_cst);
   if (communicator == nullptr) return invalid_argument("comm is being destroyed by another thread");
   if (communicator->failed()) communicator->fail_queued();
-  const bool left = close_handle(handle);
-  communicator->close();
-  if (left) Communicator::drop(communicator);
+  retire(handle, communicator);
   return result;
 }
 
@@ -159,9 +167,7 @@ Status abort(ncclComm_t handle) {
   Communicator* communicator = handle->communicator.exchange(nullptr, std::memory_order_seq_cst);
   if (communicator == nullptr) return {};
   communicator->fail_queued();
-  const bool left = close_handle(handle);
-  communicator->close();
-  if (left) Communicator::drop(communicator);
+  retire(handle, communicator);
   return {};
 }
 

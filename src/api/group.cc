@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accl/device.h"
+#include "src/api/turns.h"
 #include "src/base/clock.h"
 #include "src/base/thread.h"
 
@@ -49,46 +50,6 @@ void add_stream(Issue& issue, cudaStream_t stream) {
     issue.streams.push_back(stream);
   }
   if (stream == nullptr) issue.caller_waits = true;
-}
-
-void let_go(Communicator& communicator, Operation& op) {
-  if (op.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) communicator.release(&op);
-}
-
-// A stream asks how an operation stands, and thereby drives it.
-acclPoll_t poll_turn(void* argument) {
-  Turn& turn = *static_cast<Turn*>(argument);
-  Communicator& communicator = *turn.communicator;
-  Operation& op = *turn.operation;
-  if (!turn.reached) {
-    turn.reached = true;
-    op.awaited.fetch_sub(1, std::memory_order_release);
-    communicator.wake_engine();
-  }
-  communicator.driven_by_callers.fetch_add(1, std::memory_order_relaxed);
-  if (!op.done() && communicator.try_borrow()) {
-    if (communicator.drive() == Drive::kBlocked && ++turn.idle_polls % 1024 == 0) {
-      communicator.look_around(now_ns());
-    }
-    communicator.give_back();
-  }
-  if (!op.done()) return acclPollPending;
-  const bool failed = op.failed;
-  let_go(communicator, op);
-  Communicator::drop(&communicator);
-  return failed ? acclPollFailed : acclPollDone;
-}
-
-// Puts the operation into a stream: it holds up later work there until it is done.
-Status enter_stream(Communicator& communicator, Operation& op, cudaStream_t stream, Turn& turn) {
-  communicator.retain();
-  op.holders.fetch_add(1, std::memory_order_relaxed);
-  const acclError_t entered = acclStreamPoll(stream, poll_turn, &turn);
-  if (entered == acclSuccess) return {};
-  let_go(communicator, op);
-  Communicator::drop(&communicator);
-  return invalid_usage(fmt::format("stream {}: {}", static_cast<const void*>(stream),
-                                   acclGetErrorString(entered)));
 }
 
 // Sends to oneself need a receive of the same group, in order and of the same size.
@@ -155,18 +116,23 @@ Status submit_all() {
   for (Issue& issue : issues()) {
     Operation& op = *issue.operation;
     op.holders.store(1, std::memory_order_relaxed);
-    op.turns.assign(issue.streams.size(), Turn{.communicator = issue.communicator, .operation = &op, .reached = true});
+    op.turns.clear();
+    for (const cudaStream_t stream : issue.streams) {
+      op.turns.push_back({.communicator = issue.communicator,
+                          .operation = &op,
+                          .stream = stream,
+                          .reached = true});
+    }
     op.awaited.store(1, std::memory_order_relaxed);  // until all its streams are looked at
     issue.communicator->submit(&op);
-    for (size_t i = 0; i < issue.streams.size(); i++) {
-      if (acclStreamIsIdle(issue.streams[i])) continue;
-      op.turns[i].reached = false;
-      op.turns[i].entered = true;
+    for (Turn& turn : op.turns) {
+      if (acclStreamIsIdle(turn.stream)) continue;
+      turn.reached = false;
       op.awaited.fetch_add(1, std::memory_order_relaxed);
-      Status entered = enter_stream(*issue.communicator, op, issue.streams[i], op.turns[i]);
+      Status entered = enter_stream(turn);
       if (entered.ok()) continue;
       op.awaited.fetch_sub(1, std::memory_order_relaxed);
-      issue.communicator->fail(entered.copy());
+      issue.communicator->fail_and_tell(entered.copy());
       result = std::move(entered);
     }
     op.awaited.fetch_sub(1, std::memory_order_release);
@@ -216,9 +182,9 @@ Status leave_rest() {
     Communicator& communicator = *issue.communicator;
     const bool done = op.done();
     if (done && op.failed && result.ok()) result = communicator.failure();
-    for (size_t i = 0; !done && i < issue.streams.size(); i++) {
-      if (issue.streams[i] == nullptr || op.turns[i].entered) continue;
-      Status entered = enter_stream(communicator, op, issue.streams[i], op.turns[i]);
+    for (size_t i = 0; !done && i < op.turns.size(); i++) {
+      if (op.turns[i].stream == nullptr || op.turns[i].entered) continue;
+      Status entered = enter_stream(op.turns[i]);
       if (!entered.ok()) result = std::move(entered);
     }
     if (!done) communicator.wake_engine();
@@ -296,8 +262,12 @@ bool run_small(const Call& call, Status* result) {
     case Communicator::Small::kLeft:
       break;
   }
-  left->turns.assign(1, Turn{.communicator = call.communicator, .operation = left, .reached = true});
-  *result = enter_stream(*call.communicator, *left, call.stream, left->turns[0]);
+  left->turns.clear();
+  left->turns.push_back({.communicator = call.communicator,
+                         .operation = left,
+                         .stream = call.stream,
+                         .reached = true});
+  *result = enter_stream(left->turns[0]);
   let_go(*call.communicator, *left);
   call.communicator->wake_engine();
   return true;

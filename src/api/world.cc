@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "src/api/handles.h"
+#include "src/api/turns.h"
 #include "src/base/log.h"
 
 namespace accl {
@@ -20,6 +21,7 @@ void in_child() {
   new (&world_mutex) std::mutex;
   world.store(nullptr);
   forget_handles();
+  forget_turns();
 }
 
 }  // namespace

@@ -3,11 +3,30 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
+
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/engine/executor.h"
 
 namespace accl {
+namespace {
+
+// ACCL_ISA as the kernel table takes it.
+Isa isa_limit(IsaLimit setting) {
+  switch (setting) {
+    case IsaLimit::kScalar:
+      return Isa::kScalar;
+    case IsaLimit::kAvx2:
+      return Isa::kAvx2;
+    case IsaLimit::kAuto:
+    case IsaLimit::kAvx512:
+      break;
+  }
+  return Isa::kAvx512;
+}
+
+}  // namespace
 
 Communicator::Communicator(const JoinRequest& request, const Process& process)
     : config_(request.config),
@@ -17,7 +36,7 @@ Communicator::Communicator(const JoinRequest& request, const Process& process)
       size_(request.ranks),
       device_(request.device),
       name_(request.name),
-      isa_(best_isa()) {}
+      isa_(best_isa(isa_limit(request.config.isa))) {}
 
 Communicator::~Communicator() { close(); }
 
@@ -49,6 +68,23 @@ void Communicator::fail(Status error) {
     failed_.store(true, std::memory_order_release);
   }
   engine_.kick();
+}
+
+void Communicator::fail_and_tell(Status error) {
+  if (control_ && !failed()) control_->propose(Code::kRemote, error.text());
+  fail(std::move(error));
+}
+
+void Communicator::note_failed_stream(cudaStream_t stream) {
+  const std::lock_guard lock(failure_mutex_);
+  if (std::find(failed_streams_.begin(), failed_streams_.end(), stream) == failed_streams_.end()) {
+    failed_streams_.push_back(stream);
+  }
+}
+
+std::vector<cudaStream_t> Communicator::take_failed_streams() {
+  const std::lock_guard lock(failure_mutex_);
+  return std::move(failed_streams_);
 }
 
 void Communicator::abort() {

@@ -81,6 +81,12 @@ class Communicator final : public Driven {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Poisons the communicator: every operation ends with this error. The first one wins.
   void fail(Status error);
+  /// fail(), and the peers hear of it: they would wait for this rank in vain.
+  void fail_and_tell(Status error);
+  /// A stream has failed with an operation of this communicator; it is usable again after `close`
+  /// by whoever ends the communicator (take_failed_streams).
+  void note_failed_stream(cudaStream_t stream);
+  std::vector<cudaStream_t> take_failed_streams();
   /// fail() for the user's ncclCommAbort: tells the peers as well, and waits for nobody.
   void abort();
   /// Ends everything that is queued, after fail(). Waits at most a second for a borrower to let go.
@@ -107,6 +113,7 @@ class Communicator final : public Driven {
   Small run_small(const CollectiveCall& call, bool bounded, Operation** left);
   /// Leaves the engine and the peers; what is queued must have ended or failed. Idempotent.
   void close();
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
 
   Drive drive() override;
   bool has_work() const override { return queued_.load(std::memory_order_acquire) > 0; }
@@ -228,6 +235,7 @@ class Communicator final : public Driven {
 
   mutable std::mutex failure_mutex_;
   Status failure_;
+  std::vector<cudaStream_t> failed_streams_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> closed_{false};
   std::atomic<int> references_{1};

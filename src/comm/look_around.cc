@@ -23,7 +23,7 @@ constexpr uint64_t kWarnNs = 60 * kNsPerSecond;
 void Communicator::look_around(uint64_t now) {
   const Operation* op = borrowed_operation();
   if (op == nullptr || failed()) return;
-  if (head_waits_since_ns_ == 0) {
+  if (head_waits_since_ns_ == 0 || head_waits_since_ns_ > now) {
     head_waits_since_ns_ = now;
     return;
   }

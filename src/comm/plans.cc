@@ -88,7 +88,7 @@ void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
 Result<Operation*> Communicator::prepare(const CollectiveCall& call) {
   const std::lock_guard lock(mutex_);
   const Arithmetic math = ACCL_TRY(arithmetic(call));
-  Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), call.root));
+  Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), std::max(call.root, 0)));
   Operation* op = take_free();
   fill(*op, call, *plan, math);
   return op;

@@ -13,8 +13,8 @@ namespace {
 // A caller that has just driven its work will most likely come back to wait for it: the engine
 // leaves work alone for so long, because a second spinning thread would take a core from a rank.
 constexpr uint64_t kLeaveToCallersNs = 100 * kNsPerUs;
-// A caller that waits drives often; a stream's worker thread that polls now and then does not count.
-constexpr uint32_t kBusyCaller = 64;
+// A caller that waits comes back often; a stream's worker that looks in now and then does not count.
+constexpr uint32_t kBusyCaller = 4;
 // How long one communicator is driven before the others get their turn.
 constexpr uint64_t kSliceNs = 50 * kNsPerUs;
 constexpr uint64_t kSpinNs = 50 * kNsPerUs;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "accl/nccl.h"
 #include "device/reduce.h"
 #include "src/base/type.h"
 #include "src/control/signature.h"
@@ -66,9 +67,9 @@ struct Operation;
 struct Turn {
   Communicator* communicator = nullptr;
   Operation* operation = nullptr;
+  cudaStream_t stream = nullptr;
   bool reached = false;  ///< the stream has come to it
   bool entered = false;  ///< it stands in the stream's queue
-  uint32_t idle_polls = 0;
 };
 
 enum class OperationState : uint8_t { kFree, kQueued, kDone };
