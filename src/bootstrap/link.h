@@ -33,6 +33,7 @@ class Link : public std::enable_shared_from_this<Link> {
   }
   /// Reads now what has arrived, as if the reactor had called.
   void poll() {
+    const auto keep = shared_from_this();  // a callback may drop the last other reference
     if (watching_ && !draining_) read();
   }
   /// No callback any more; the connection goes at once.

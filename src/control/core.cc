@@ -58,11 +58,14 @@ void ControlCore::begin_node(Neighbour who) {
   const std::weak_ptr<ControlCore> weak = weak_from_this();
   who.link.set_limits(kControlPayloadBytes, true);
   // Threads of one process cannot outlive each other; the connection alone tells.
-  Fd pidfd = who.pid == getpid() ? Fd() : peer_pidfd(who.link.fd());
+  // What the peer says of its pid may be true in another namespace only; the kernel's word counts.
+  const bool same_process = peer_credentials(who.link.fd()).pid == getpid();
+  Fd pidfd = same_process ? Fd() : peer_pidfd(who.link.fd());
   Node& node = nodes_[rank];
   node.link = Link::create(reactor_, std::exchange(who.link, Connection()));
   node.who = std::move(who);
   node.pidfd = std::move(pidfd);
+  node.same_process = same_process;
   const Status started = node.link->start(
       [weak, rank](Frame frame) {
         if (const auto self = weak.lock()) self->take(rank, std::move(frame));
@@ -159,6 +162,7 @@ void ControlCore::broken(Rank rank, const std::string& why) {
   drop(node);
   node.gone = true;
   if (!node.left) death({rank, describe(node) + " broke the control connection: " + why}, rank);
+  if (proposal_ && parent() == nullptr) decide(*proposal_, -1);
   check_gone();
 }
 
@@ -170,9 +174,9 @@ void ControlCore::lost(Rank rank) {
     drop(node);
     node.gone = true;
     if (!left) {
-      const bool same_process = node.who.pid == getpid();
-      death({rank, describe(node) +
-                       (same_process ? " closed its control connection without leaving" : " died")},
+      death({rank,
+             describe(node) +
+                 (node.same_process ? " closed its control connection without leaving" : " died")},
             rank);
     }
     if (proposal_ && parent() == nullptr) decide(*proposal_, -1);

@@ -49,6 +49,7 @@ class ControlCore : public std::enable_shared_from_this<ControlCore> {
     std::shared_ptr<Link> link;  ///< null: gone
     Fd pidfd;
     Reactor::TimerId timer = 0;
+    bool same_process = false;
     bool left = false;  ///< has said goodbye
     bool gone = false;  ///< so have all below it (or the connection has ended)
   };
