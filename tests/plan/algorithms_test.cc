@@ -39,7 +39,7 @@ void expect_right(const ProgramSpec& spec, bool in_all_modes = true) {
   const std::vector<Program> programs = test::programs_of(spec, error);
   ASSERT_EQ(error, "") << test::name_of(spec);
   for (const test::Mode& mode : kModes) {
-    if (!in_all_modes && !mode.by_reference) continue;
+    if (!in_all_modes && !(mode.by_reference && mode.strict)) continue;
     if (mode.in_place && spec.collective == Collective::kAllToAll) continue;
     EXPECT_EQ(test::run_and_check(programs, spec, mode), "")
         << test::name_of(spec) << " in_place=" << mode.in_place
@@ -52,17 +52,15 @@ TEST(Algorithms, AreRightForEverySizeAndRoot) {
     for (ProgramSpec spec : all_pairs(ranks)) {
       const int step = ranks <= 12 ? 1 : 7;
       const int roots = has_root(spec.collective) ? ranks : 1;
-      for (spec.root = 0; spec.root < roots; spec.root += step) expect_right(spec);
+      for (spec.root = 0; spec.root < roots; spec.root += step) expect_right(spec, ranks <= 17);
     }
   }
 }
 
-TEST(Algorithms, AreRightForLargeSizes) {
-  for (const int ranks : {64, 65, 130}) {
-    for (ProgramSpec spec : all_pairs(ranks)) {
-      if (has_root(spec.collective)) spec.root = ranks / 3;
-      expect_right(spec, ranks == 65);
-    }
+TEST(Algorithms, AreRightForALargeSize) {
+  for (ProgramSpec spec : all_pairs(130)) {
+    if (has_root(spec.collective)) spec.root = 43;
+    expect_right(spec, false);
   }
 }
 
@@ -80,7 +78,7 @@ TEST(Algorithms, HierarchicalTakesAnyNumberOfGroups) {
 
 // Of two ranks that exchange their whole vectors in place, each stores where the other still reads,
 // whatever the order: by reference, their values have to be held elsewhere.
-TEST(Algorithms, InPlaceByReferenceNeedNoSpareMemoryButInAnExchangeOfTwo) {
+TEST(Algorithms, NeedNoSpareMemoryButInAnExchangeOfTwo) {
   const test::Mode mode{.in_place = true, .by_reference = true, .strict = true, .rounds = 2};
   for (int ranks = 1; ranks <= 20; ++ranks) {
     for (const ProgramSpec& spec : all_pairs(ranks)) {
