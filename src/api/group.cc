@@ -249,7 +249,8 @@ Status run_inits(std::vector<std::function<Status()>>& inits) {
 
 // The shortest way: one small collective, nothing before it on its stream.
 bool run_small(const Call& call, Status* result) {
-  if (call.is_point_to_point || !acclStreamIsIdle(call.stream)) return false;
+  if (call.is_point_to_point) return false;
+  if (call.stream != nullptr && !acclStreamIsIdle(call.stream)) return false;
   Operation* left = nullptr;
   switch (call.communicator->run_small(call.collective, call.stream != nullptr, &left)) {
     case Communicator::Small::kNotNow:

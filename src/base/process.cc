@@ -1,5 +1,6 @@
 #include "src/base/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -16,13 +17,21 @@
 
 namespace accl {
 
+namespace {
+
+// The first 4 KiB of a small file of the kernel's; empty if there is none.
+std::string read_file(const std::string& name) {
+  const Fd file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text;
+  const ssize_t bytes = file ? read(file.get(), text.data(), text.size()) : 0;
+  return bytes > 0 ? std::string(text.data(), static_cast<size_t>(bytes)) : std::string();
+}
+
+}  // namespace
+
 uint64_t process_start_time(int pid) {
-  const Fd file(open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return 0;
-  std::array<char, 1024> text;
-  const ssize_t bytes = read(file.get(), text.data(), text.size());
-  if (bytes <= 0) return 0;
-  std::string_view rest(text.data(), static_cast<size_t>(bytes));
+  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  std::string_view rest = text;
   // The name in field 2 may hold anything, also spaces: count from its closing parenthesis.
   const size_t name_end = rest.rfind(") ");
   if (name_end == std::string_view::npos) return 0;
@@ -56,11 +65,42 @@ int CoreSet::count() const {
 
 CoreSet usable_cores() {
   CoreSet cores;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  static_assert(sizeof(set) == sizeof(cores.words));
-  if (sched_getaffinity(0, sizeof set, &set) == 0) std::memcpy(cores.words, &set, sizeof set);
+  static_assert(sizeof(cpu_set_t) == sizeof(cores.words));
+  const auto add_thread = [&](int thread) {
+    CoreSet one;
+    cpu_set_t set;
+    if (sched_getaffinity(thread, sizeof set, &set) != 0) return;
+    std::memcpy(one.words, &set, sizeof set);
+    cores.add(one);
+  };
+  add_thread(0);
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return cores;
+  while (const dirent* entry = readdir(tasks)) {
+    const std::string_view name = entry->d_name;
+    int thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (thread > 0) add_thread(thread);
+  }
+  closedir(tasks);
   return cores;
+}
+
+int granted_cores() {
+  // Version 2 of control groups: "0::/path" in /proc/self/cgroup, "quota period" in cpu.max.
+  std::string path = read_file("/proc/self/cgroup");
+  const size_t start = path.find("0::");
+  if (start == std::string::npos) return 0;
+  path = path.substr(start + 3, path.find('\n', start) - start - 3);
+  const std::string limit = read_file("/sys/fs/cgroup" + path + "/cpu.max");
+  const size_t space = limit.find(' ');
+  if (limit.empty() || limit[0] == 'm' || space == std::string::npos) return 0;
+  int64_t quota = 0;
+  int64_t period = 0;
+  std::from_chars(limit.data(), limit.data() + space, quota);
+  std::from_chars(limit.data() + space + 1, limit.data() + limit.size(), period);
+  if (quota <= 0 || period <= 0) return 0;
+  return static_cast<int>((quota + period - 1) / period);
 }
 
 }  // namespace accl

@@ -11,12 +11,16 @@ namespace accl {
 uint64_t process_start_time(int pid);
 /// Identity of the calling process's pid namespace; equal numbers mean that pids can be compared.
 uint64_t pid_namespace();
-/// Cores that this thread may use, as a bit mask of the first 1024 (sched_getaffinity).
+/// A set of cores, as a bit mask of the first 1024.
 struct CoreSet {
   uint64_t words[16] = {};
   void add(const CoreSet& other);
   int count() const;
 };
+/// The cores that some thread of this process may use (sched_getaffinity of each): a program that
+/// pins its ranks' threads one by one may use them all.
 CoreSet usable_cores();
+/// Cores' worth of time that the control group grants (cpu.max, rounded up); 0: no limit.
+int granted_cores();
 
 }  // namespace accl

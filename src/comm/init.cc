@@ -15,6 +15,7 @@
 namespace accl {
 namespace {
 
+constexpr int kMaxCores = 1024;
 constexpr const char* kVersionText = "2.27.7";
 
 // The fixed part of a packed Member; host and algorithm follow, each ended by a zero byte.
@@ -25,6 +26,7 @@ struct PackedMember {
   uint64_t pid_namespace;
   Token process;
   CoreSet cores;
+  int64_t granted_cores;
 };
 
 Blob text_blob(const std::string& text) {
@@ -46,7 +48,8 @@ std::string this_host() {
 
 Blob pack(const Member& member) {
   const PackedMember fixed{member.device,        member.pid,     member.start_time,
-                           member.pid_namespace, member.process, member.cores};
+                           member.pid_namespace, member.process, member.cores,
+                           member.granted_cores};
   Blob blob(sizeof fixed);
   std::memcpy(blob.data(), &fixed, sizeof fixed);
   for (const std::string* text : {&member.host, &member.algorithm}) {
@@ -74,6 +77,7 @@ Result<Member> unpack_member(std::span<const std::byte> bytes) {
                 .pid_namespace = fixed.pid_namespace,
                 .process = fixed.process,
                 .cores = fixed.cores,
+                .granted_cores = static_cast<int>(fixed.granted_cores),
                 .host = host,
                 .algorithm = std::string(text + host.size() + 1)};
 }
@@ -110,6 +114,7 @@ class Joiner {
             .pid_namespace = pid_namespace(),
             .process = process_.token,
             .cores = usable_cores(),
+            .granted_cores = granted_cores(),
             .host = this_host(),
             .algorithm = request_.config.algo};
   }
@@ -224,8 +229,12 @@ std::string algorithm_names() {
 
 bool more_ranks_than_cores(const std::vector<Member>& members) {
   CoreSet cores;
-  for (const Member& member : members) cores.add(member.cores);
-  return static_cast<int>(members.size()) > cores.count();
+  int granted = kMaxCores;
+  for (const Member& member : members) {
+    cores.add(member.cores);
+    if (member.granted_cores > 0) granted = std::min(granted, member.granted_cores);
+  }
+  return static_cast<int>(members.size()) > std::min(cores.count(), granted);
 }
 
 }  // namespace

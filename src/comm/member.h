@@ -37,6 +37,7 @@ struct Member {
   uint64_t pid_namespace = 0;  ///< where `pid` means something
   Token process{};             ///< equal tokens: one process
   CoreSet cores;
+  int granted_cores = 0;  ///< by its control group; 0: no limit
   std::string host;
   std::string algorithm;  ///< NCCL_ALGO: all ranks must choose alike
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
@@ -19,7 +20,7 @@ constexpr size_t kNontemporalBytes = size_t{16} << 20;
 size_t class_bytes(const CollectiveCall& call) { return call.count * size_of(call.type); }
 
 size_t round_elements(const Plan& plan, size_t element_bytes) {
-  const size_t chunk = plan.chunk_bytes / element_bytes;
+  const size_t chunk = plan.chunk_bytes >> std::countr_zero(element_bytes);  // a power of two
   const Program& p = plan.program;
   const int split = std::max(p.in_layout == Layout::kSplit ? p.in_chunks : 1,
                              p.out_layout == Layout::kSplit ? p.out_chunks : 1);
