@@ -1,5 +1,5 @@
-// The collectives and point-to-point calls of nccl.h: arguments are checked here, once, and become a
-// Call. A refused argument leaves the communicator usable and disturbs no peer.
+// The collectives and point-to-point calls of nccl.h: arguments are checked here, once, and become
+// a Call. A refused argument leaves the communicator usable and disturbs no peer.
 
 #include <fmt/format.h>
 
@@ -25,10 +25,14 @@ struct Extents {
 Extents extents_of(Collective collective, int ranks) {
   const auto n = static_cast<size_t>(ranks);
   switch (collective) {
-    case Collective::kAllGather: return {1, n};
-    case Collective::kReduceScatter: return {n, 1};
-    case Collective::kAllToAll: return {n, n};
-    default: return {1, 1};
+    case Collective::kAllGather:
+      return {1, n};
+    case Collective::kReduceScatter:
+      return {n, 1};
+    case Collective::kAllToAll:
+      return {n, n};
+    default:
+      return {1, 1};
   }
 }
 
@@ -48,9 +52,12 @@ const std::byte* in_place_out(const CollectiveCall& call, Rank rank, size_t bloc
   switch (call.collective) {
     case Collective::kAllGather:
       return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(in) - own);
-    case Collective::kReduceScatter: return in + own;
-    case Collective::kAllToAll: return nullptr;
-    default: return in;
+    case Collective::kReduceScatter:
+      return in + own;
+    case Collective::kAllToAll:
+      return nullptr;
+    default:
+      return in;
   }
 }
 
@@ -159,9 +166,9 @@ Status check_transfer(const Communicator& communicator, const PointToPointCall& 
   return {};
 }
 
-ncclResult_t transfer(const char* name, PointToPointCall call, size_t count, ncclDataType_t type,
-                      ncclComm_t handle, cudaStream_t stream) {
-  return boundary(name, [&]() -> Status {
+ncclResult_t transfer(PointToPointCall call, size_t count, ncclDataType_t type, ncclComm_t handle,
+                      cudaStream_t stream) {
+  return boundary(call.send ? "ncclSend" : "ncclRecv", [&]() -> Status {
     const Use use(handle);
     if (Status fine = usable(use, handle); !fine.ok()) return note(std::move(fine));
     Status checked = check_transfer(*use, call, count, static_cast<int>(type), stream);
@@ -233,13 +240,10 @@ ACCL_API(ncclResult_t, ncclBroadcast,
 ACCL_API(ncclResult_t, ncclBcast,
          (void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
           cudaStream_t stream)) {
-  return accl::collective("ncclBcast",
-                          {.collective = Collective::kBroadcast,
-                           .in = buff,
-                           .out = buff,
-                           .count = count,
-                           .root = root},
-                          datatype, comm, stream);
+  return accl::collective(
+      "ncclBcast",
+      {.collective = Collective::kBroadcast, .in = buff, .out = buff, .count = count, .root = root},
+      datatype, comm, stream);
 }
 
 ACCL_API(ncclResult_t, ncclReduce,
@@ -270,16 +274,15 @@ ACCL_API(ncclResult_t, ncclAlltoAll,
 ACCL_API(ncclResult_t, ncclSend,
          (const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
           cudaStream_t stream)) {
-  return accl::transfer("ncclSend",
-                        {.send = true, .data = const_cast<void*>(sendbuff), .peer = peer}, count,
+  return accl::transfer({.send = true, .data = const_cast<void*>(sendbuff), .peer = peer}, count,
                         datatype, comm, stream);
 }
 
 ACCL_API(ncclResult_t, ncclRecv,
          (void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
           cudaStream_t stream)) {
-  return accl::transfer("ncclRecv", {.send = false, .data = recvbuff, .peer = peer}, count,
-                        datatype, comm, stream);
+  return accl::transfer({.send = false, .data = recvbuff, .peer = peer}, count, datatype, comm,
+                        stream);
 }
 
 ACCL_API(ncclResult_t, ncclGroupStart, ()) {
