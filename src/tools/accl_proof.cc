@@ -1,14 +1,16 @@
 // accl_proof: proves every program that the library can run, and that the checker which does so
 // catches planted bugs. Exit code 0: all is proven; 1: something is not; 2: bad arguments.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <iostream>
 #include <string>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/base/thread.h"
 #include "src/plan/verify.h"
 #include "src/plan/verify_all.h"
@@ -22,18 +24,15 @@ struct Timed {
   double seconds = 0;
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // Each job takes the next proof until none is left.
 void prove_all(const ProofScope& scope, int jobs, std::vector<Timed>& proofs) {
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < proofs.size(); i = next++) {
-      const auto start = std::chrono::steady_clock::now();
+      const uint64_t start_ns = now_ns();
       prove(scope, proofs[i].proof);
-      proofs[i].seconds = seconds_since(start);
+      proofs[i].seconds =
+          static_cast<double>(now_ns() - start_ns) / static_cast<double>(kNsPerSecond);
     }
   };
   std::vector<Thread> threads;
@@ -50,18 +49,22 @@ int report(const std::vector<Timed>& proofs) {
   int failed = 0;
   for (const Timed& t : proofs) {
     const Proof& p = t.proof;
-    fmt::print("{:<13} {:<13} {:>6} proven", name_of(p.algorithm), name_of(p.collective), p.proven);
-    fmt::print("{}", p.by_copy > 0 ? fmt::format(", {} by copy only", p.by_copy) : "");
-    fmt::print("{}", p.failures.empty() ? "" : fmt::format(", {} FAILED", p.failures.size()));
-    fmt::print(" in {:.2f} s\n", t.seconds);
-    for (size_t i = 0; i < p.failures.size() && i < 3; i++) fmt::print("  {}\n", p.failures[i]);
+    std::cout << fmt::format("{:<13} {:<13} {:>6} proven", name_of(p.algorithm),
+                             name_of(p.collective), p.proven);
+    std::cout << fmt::format("{}",
+                             p.by_copy > 0 ? fmt::format(", {} by copy only", p.by_copy) : "");
+    std::cout << fmt::format(
+        "{}", p.failures.empty() ? "" : fmt::format(", {} FAILED", p.failures.size()));
+    std::cout << fmt::format(" in {:.2f} s\n", t.seconds);
+    for (size_t i = 0; i < p.failures.size() && i < 3; i++)
+      std::cout << fmt::format("  {}\n", p.failures[i]);
     proven += p.proven;
     by_copy += p.by_copy;
     failed += static_cast<int>(p.failures.size());
   }
-  fmt::print("\n{} program sets proven (algorithms x n x roots x variants)", proven);
-  if (by_copy > 0) fmt::print(", {} shown to need copies", by_copy);
-  if (failed > 0) fmt::print(", {} FAILED", failed);
+  std::cout << fmt::format("\n{} program sets proven (algorithms x n x roots x variants)", proven);
+  if (by_copy > 0) std::cout << fmt::format(", {} shown to need copies", by_copy);
+  if (failed > 0) std::cout << fmt::format(", {} FAILED", failed);
   return failed;
 }
 
@@ -77,7 +80,8 @@ int report_planted_bugs() {
     }
     missed += fmt::format("  {}: {}\n", bug.name(), verdict ? name_of(verdict->kind) : "not seen");
   }
-  fmt::print(", planted bugs caught {}/{} ({} kinds)\n{}", caught, bugs.size(), kBugs - 1, missed);
+  std::cout << fmt::format(", planted bugs caught {}/{} ({} kinds)\n{}", caught, bugs.size(),
+                           kBugs - 1, missed);
   return static_cast<int>(bugs.size() - caught);
 }
 
