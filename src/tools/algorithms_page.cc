@@ -125,7 +125,8 @@ std::string chosen_sizes(const Formula& formula, int ranks) {
     if (first == 0) first = bytes;
     situation.bytes = 2 * bytes;
     if (bytes < kLargestCall && choose(situation).algorithm == formula.algorithm) continue;
-    text += (text.empty() ? "" : ", ") + range_text(first, bytes);
+    if (!text.empty()) text += ", ";
+    text += range_text(first, bytes);
     first = 0;
   }
   return text.empty() ? "-" : text;

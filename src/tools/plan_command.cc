@@ -31,7 +31,8 @@ std::string names_of_collectives() {
   for (int i = 0; i < kCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
     if (collective == Collective::kPointToPoint) continue;
-    names += (names.empty() ? "" : ", ") + plain(name_of(collective));
+    if (!names.empty()) names += ", ";
+    names += plain(name_of(collective));
   }
   return names;
 }
@@ -41,7 +42,8 @@ std::string names_of_algorithms(Collective collective) {
   for (int i = 0; i < kAlgorithms; ++i) {
     const auto algorithm = static_cast<Algorithm>(i);
     if (!supports(algorithm, collective)) continue;
-    names += (names.empty() ? "" : ", ") + std::string(name_of(algorithm));
+    if (!names.empty()) names += ", ";
+    names += name_of(algorithm);
   }
   return names;
 }
@@ -190,7 +192,8 @@ Result<std::string> plan_command(const PlanRequest& request) {
           {"steps", sum.steps}, {"messages", sum.messages}, {"bytes_sent", sum.bytes_sent}};
       json["programs"].push_back(std::move(entry));
     } else {
-      table += "\n" + print_table(program, wanted.spec);
+      table += "\n";
+      table += print_table(program, wanted.spec);
       summary +=
           fmt::format("{:>4} {:>6} {:>9} {:>11}\n", rank, sum.steps, sum.messages, sum.bytes_sent);
     }
