@@ -159,11 +159,13 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
   plan->algorithm = choice.algorithm;
   plan->root = root;
   plan->chunk_bytes = size_ == 1 ? kAloneChunkBytes : choice.chunk_bytes;
-  plan->program = ACCL_TRY(make_program({.collective = collective,
-                                         .algorithm = choice.algorithm,
-                                         .ranks = size_,
-                                         .rank = rank_,
-                                         .root = root}));
+  const ProgramSpec spec{.collective = collective,
+                         .algorithm = choice.algorithm,
+                         .ranks = size_,
+                         .rank = rank_,
+                         .root = root};
+  plan->copies = needs_copies(spec, true);
+  plan->program = ACCL_TRY(make_program(spec));
   const int streams = std::max(1, plan->program.streams());
   const int room = (segment_ ? segment_->streams() : kAloneStreams) - 1;
   if (streams > room) {

@@ -153,7 +153,7 @@ bool gather_parts(const Context& c, Parts& p) {
   if (step.send < 0) return true;
   p.send = c.plan.sends[port_base + static_cast<size_t>(step.send)];
   const size_t bytes = p.count * element;
-  if (p.send->by_reference() && bytes > kByReferenceBytes) {
+  if (bytes > kByReferenceBytes && p.send->by_reference() && !c.plan.copies) {
     const bool pre = step.src.where() == Buffer::kIn && c.op.math.scale;
     p.lend_src = step.recv < 0 && !pre && !(step.dst.final_value && c.op.math.divide_by > 1);
     p.lend_dst = !p.lend_src && step.dst;

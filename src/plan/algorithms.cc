@@ -156,6 +156,11 @@ bool supports(Algorithm algorithm, Collective collective) {
   return false;
 }
 
+bool needs_copies(const ProgramSpec& spec, bool in_place) {
+  return in_place && spec.ranks == 2 && spec.collective == Collective::kAllReduce &&
+         (spec.algorithm == Algorithm::kDoubling || spec.algorithm == Algorithm::kFlat);
+}
+
 Result<Program> make_program(const ProgramSpec& spec) {
   ACCL_TRY(check(spec));
   const int streams = spec.algorithm == Algorithm::kPat ? kPatStreams : 2;

@@ -50,6 +50,11 @@ int default_groups(int ranks);
 /// True if `make_program` can combine them.
 bool supports(Algorithm algorithm, Collective collective);
 
+/// True for the exchanges of two ranks whose only step in between is to overwrite, in place, what
+/// the other rank is still to read. No order of steps makes them right by reference; they are for
+/// small messages, which are always copied. The proof demands that the checker says so.
+bool needs_copies(const ProgramSpec& spec, bool in_place);
+
 /// The program of one rank. Fails with kInvalidArgument and a text that names the value when a
 /// number is out of range or the algorithm cannot do the collective.
 Result<Program> make_program(const ProgramSpec& spec);

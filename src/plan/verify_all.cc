@@ -74,11 +74,6 @@ void prove_variants(const ProgramSpec& spec, Proof& proof) {
 
 }  // namespace
 
-bool needs_copies(const ProgramSpec& spec, bool in_place) {
-  return in_place && spec.ranks == 2 && spec.collective == Collective::kAllReduce &&
-         (spec.algorithm == Algorithm::kDoubling || spec.algorithm == Algorithm::kFlat);
-}
-
 std::vector<Proof> proofs_to_make() {
   std::vector<Proof> all;
   for (int a = 0; a < kAlgorithms; a++) {

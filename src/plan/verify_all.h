@@ -34,9 +34,5 @@ std::vector<Proof> proofs_to_make();
 /// Proves one of them; adds to `proof`.
 void prove(const ProofScope& scope, Proof& proof);
 
-/// True for the exchanges of two ranks whose only step in between is to overwrite, in place, what
-/// the other rank is still to read. No order of steps makes them right by reference; they are for
-/// small messages, which are always copied. The proof demands that the checker says so.
-bool needs_copies(const ProgramSpec& spec, bool in_place);
 
 }  // namespace accl

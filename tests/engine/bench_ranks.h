@@ -29,6 +29,7 @@ class BenchRanks {
     made->algorithm = spec.algorithm;
     made->channels = channels;
     made->chunk_bytes = chunk_bytes;
+    made->copies = needs_copies(spec, true);
     made->program = std::move(*make_program(spec));
     const int streams = made->program.streams();
     for (int c = 0; c < channels; c++) {
