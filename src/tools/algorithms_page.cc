@@ -85,7 +85,7 @@ class HopCounter {
 };
 
 constexpr const char* kIntroduction =
-    R"(<!-- Written by `accl_info algorithms`; a test compares. Change the programs, not this file. -->
+    R"(<!-- Written by `accl_info algorithms`; change the programs instead. -->
 # Algorithms
 
 Measured from the programs themselves, as the largest value of any rank. *S* is the size of the
