@@ -105,6 +105,13 @@ struct Parts {
   Slice room;
 };
 
+// In place, a step that only moves a chunk to where it is writes nothing.
+bool stays_as_it_is(const Context& c, const Parts& p) {
+  const bool pre = c.step.src.where() == Buffer::kIn && c.op.math.scale;
+  const bool post = c.step.dst.final_value && c.op.math.divide_by > 1;
+  return c.step.recv < 0 && p.dst.data == p.src.data && !pre && !post;
+}
+
 void run_kernel(const Context& c, const Parts& p) {
   const Arithmetic& math = c.op.math;
   const bool raw = c.step.src.where() == Buffer::kIn;
@@ -125,8 +132,7 @@ void run_kernel(const Context& c, const Parts& p) {
   pass.scale_int = math.scale_by_int;
   if (c.step.dst.final_value) pass.divide_by = math.divide_by;
   pass.nontemporal = c.op.nontemporal && !p.lend_dst && c.step.dst.where() == Buffer::kOut;
-  const bool changes = pass.right || pass.scale_left || pass.divide_by > 1;
-  if (!changes && pass.out == pass.left) pass.out = nullptr;  // in place: it is there already
+  if (stays_as_it_is(c, p)) pass.out = nullptr;
   if (pass.out || pass.ring) math.kernel(pass);
 }
 
@@ -148,7 +154,7 @@ bool gather_parts(const Context& c, Parts& p) {
   if (step.dst) {
     set_scratch_count(step.dst, p.count, c);
     p.dst = resolve(step.dst, c);
-    if (p.dst.data != p.src.data && is_lent(c.op, p.dst.data, p.count * element)) return false;
+    if (!stays_as_it_is(c, p) && is_lent(c.op, p.dst.data, p.count * element)) return false;
   }
   if (step.send < 0) return true;
   p.send = c.plan.sends[port_base + static_cast<size_t>(step.send)];
