@@ -5,7 +5,6 @@
 //   accl_allreduce hop      no library: nanoseconds for a flag to cross from core to core
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
