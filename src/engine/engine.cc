@@ -31,7 +31,7 @@ Result<std::unique_ptr<Engine>> Engine::start(Sleeper sleeper) {
   auto reactor = ACCL_TRY(Reactor::create());
   std::unique_ptr<Engine> engine(new Engine(std::move(reactor), sleeper));
   Engine* raw = engine.get();
-  // Being woken is all that the bell is for; `sleep` empties it.
+  // Being woken is all that the bell is for; `sleep_blocked` empties it.
   ACCL_TRY(raw->reactor_->add(sleeper.eventfd(), EPOLLIN, [](uint32_t) {}));
   engine->thread_ = ACCL_TRY(Thread::start("accl-engine", [raw] { raw->run(); }));
   return engine;
@@ -57,19 +57,24 @@ void Engine::kick() {
   if (asleep_.exchange(false)) reactor_->wake();
 }
 
-void Engine::sleep(int timeout_ms) {
+// Sleeps until something is kicked, or for so long. Peers do not wake it: nothing waits for them.
+void Engine::doze(int timeout_ms) {
   asleep_.store(true);
-  sleeper_.prepare();
   // Work may have come between the last look and the announcement.
   const Round last_look = round();
-  const bool sleeps = last_look == Round::kNothing || last_look == Round::kBlocked ||
-                      (last_look == Round::kOthersDrive && timeout_ms >= 0);
-  int timeout = timeout_ms;
-  if (last_look != Round::kNothing && timeout < 0) timeout = kBlockedSleepMs;
-  if (last_look == Round::kBlocked && sleeper_.max_sleep_ms() >= 0) {
-    timeout = std::min(timeout, sleeper_.max_sleep_ms());
-  }
-  reactor_->run_once(sleeps ? timeout : 0);
+  const bool awaited = last_look == Round::kNothing ||
+                       (last_look == Round::kOthersDrive && timeout_ms >= 0);
+  reactor_->run_once(awaited ? timeout_ms : 0);
+  asleep_.store(false);
+}
+
+// Sleeps until a peer has moved: the one state in which peers are asked to ring.
+void Engine::sleep_blocked() {
+  asleep_.store(true);
+  sleeper_.prepare();
+  const int limit = sleeper_.max_sleep_ms();
+  const int timeout = limit < 0 ? kBlockedSleepMs : std::min(limit, kBlockedSleepMs);
+  reactor_->run_once(round() == Round::kBlocked ? timeout : 0);
   sleeper_.awake();
   asleep_.store(false);
 }
@@ -78,18 +83,16 @@ void Engine::run() {
   uint64_t blocked_since = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
     const Round now = round();
+    if (now != Round::kBlocked) blocked_since = 0;
     switch (now) {
       case Round::kMoved:
-        blocked_since = 0;
         reactor_->run_once(0);
         break;
       case Round::kNothing:
-        blocked_since = 0;
-        sleep(-1);
+        doze(-1);
         break;
       case Round::kOthersDrive:
-        blocked_since = 0;
-        sleep(1);
+        doze(1);
         break;
       case Round::kBlocked: {
         const uint64_t time = now_ns();
@@ -97,7 +100,7 @@ void Engine::run() {
         const uint64_t waited = time - blocked_since;
         reactor_->run_once(0);
         if (waited > kYieldNs) {
-          sleep(kBlockedSleepMs);
+          sleep_blocked();
         } else if (waited > kSpinNs) {
           sched_yield();
         }

@@ -49,7 +49,8 @@ class Engine {
   void run();
   Round round();
   Round drive(Charge& charge, uint64_t now);
-  void sleep(int timeout_ms);
+  void doze(int timeout_ms);
+  void sleep_blocked();
 
   std::unique_ptr<Reactor> reactor_;
   Sleeper sleeper_;
