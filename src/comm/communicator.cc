@@ -170,8 +170,8 @@ void Communicator::finish_head(Operation& op) {
 Drive Communicator::drive() {
   Drive result = Drive::kIdle;
   while (queued_.load(std::memory_order_acquire) > 0) {
-    Operation* op = nullptr;
-    {
+    Operation* op = current_;
+    if (op == nullptr) {
       const std::lock_guard lock(mutex_);
       op = head_;
     }
