@@ -16,10 +16,13 @@ target_compile_definitions(api_abi_test PRIVATE
   ACCL_NCCL_LIBRARY="$<TARGET_FILE:nccl>")
 add_dependencies(api_abi_test nccl)
 
+if(ACCL_SANITIZE)
+  set(consumer_flags -fsanitize=${ACCL_SANITIZE})
+endif()
 # An installed copy serves a project that knows nothing of ours.
 add_test(NAME api/install COMMAND ${CMAKE_COMMAND}
   -DBUILD=${CMAKE_BINARY_DIR} -DWORK=${CMAKE_BINARY_DIR}/install_test
   -DPROJECT=${api_tests}/consumer -DGENERATOR=${CMAKE_GENERATOR}
-  -DCC=${CMAKE_C_COMPILER} -DFLAGS=$<$<BOOL:${ACCL_SANITIZE}>:-fsanitize=${ACCL_SANITIZE}>
+  -DCC=${CMAKE_C_COMPILER} -DFLAGS=${consumer_flags}
   -P ${api_tests}/install_test.cmake)
 set_tests_properties(api/install PROPERTIES TIMEOUT 120)
