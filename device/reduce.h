@@ -20,17 +20,17 @@ namespace accl {
 /// What one pass does. Pointers need no alignment. Outputs may equal an operand exactly, and must
 /// not overlap one otherwise.
 struct Pass {
-  void* out = nullptr;         ///< first output, may be null
-  void* ring = nullptr;        ///< second output, may be null
-  const void* left = nullptr;  ///< left operand, never null when count > 0
-  const void* right = nullptr; ///< right operand; null: the value is `left` alone
-  size_t count = 0;            ///< elements
-  bool scale_left = false;     ///< multiply the left operand by `scale` as it is loaded
+  void* out = nullptr;          ///< first output, may be null
+  void* ring = nullptr;         ///< second output, may be null
+  const void* left = nullptr;   ///< left operand, never null when count > 0
+  const void* right = nullptr;  ///< right operand; null: the value is `left` alone
+  size_t count = 0;             ///< elements
+  bool scale_left = false;      ///< multiply the left operand by `scale` as it is loaded
   bool scale_right = false;
-  bool nontemporal = false;    ///< `out` is not read again soon: write it around the caches
-  uint32_t divide_by = 0;      ///< > 1: divide the value by this (average of integers); truncates
-  double scale = 1.0;          ///< for float types up to 64 bits
-  int64_t scale_int = 1;       ///< for integer types (bit pattern for uint64)
+  bool nontemporal = false;  ///< `out` is not read again soon: write it around the caches
+  uint32_t divide_by = 0;    ///< > 1: divide the value by this (average of integers); truncates
+  double scale = 1.0;        ///< for float types up to 64 bits
+  int64_t scale_int = 1;     ///< for integer types (bit pattern for uint64)
 };
 
 using Kernel = void (*)(const Pass&);

@@ -29,8 +29,8 @@ struct Slice {
 class SendEnd {
  public:
   virtual ~SendEnd() = default;
-  /// Room for the next message of exactly `bytes` bytes; none when the stream is full or has failed.
-  /// Calling it again before `commit` gives the same room.
+  /// Room for the next message of exactly `bytes` bytes; none when the stream is full or has
+  /// failed. Calling it again before `commit` gives the same room.
   virtual Slice reserve(size_t bytes) = 0;
   /// The reserved room is written: the message goes out, marked with the operation's signature.
   virtual void commit(uint32_t signature) = 0;
@@ -62,7 +62,8 @@ class RecvEnd {
   virtual Slice front(uint32_t signature) = 0;
   /// Frees the message and returns its credit.
   virtual void pop() = 0;
-  /// True if a message has arrived whose signature is not `signature`: ranks called different things.
+  /// True if a message has arrived whose signature is not `signature`: ranks called different
+  /// things.
   virtual bool mismatched(uint32_t signature) = 0;
   /// The signature of the oldest arrived message, for texts; 0 if unknown.
   virtual uint32_t arrived() { return 0; }

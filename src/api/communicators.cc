@@ -64,8 +64,8 @@ Status init_rank(ncclComm_t* comm, JoinRequest request) {
   });
 }
 
-Status init_rank_config(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank,
-                        const ncclConfig_t* config) {
+Status check_and_init(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank,
+                      const ncclConfig_t* config) {
   if (comm == nullptr) return invalid_argument("comm is NULL");
   *comm = nullptr;
   ACCL_TRY(check_ranks(nranks, rank));
@@ -74,6 +74,13 @@ Status init_rank_config(ncclComm_t* comm, int nranks, const ncclUniqueId& id, in
   request.id = ACCL_TRY(UniqueId::parse(std::as_bytes(std::span(id.internal))));
   request.device = ACCL_TRY(current_device());
   return init_rank(comm, std::move(request));
+}
+
+Status init_rank_config(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank,
+                        const ncclConfig_t* config) {
+  Status result = check_and_init(comm, nranks, id, rank, config);
+  if (!result.ok() && in_group()) group_failed(result);
+  return result;
 }
 
 Status init_all(ncclComm_t* comms, int count, const int* devices) {
@@ -171,7 +178,8 @@ Status abort(ncclComm_t handle) {
   return {};
 }
 
-Status ask(ncclComm_t handle, const char* what, int* answer, int (Communicator::*question)() const) {
+Status ask(ncclComm_t handle, const char* what, int* answer,
+           int (Communicator::*question)() const) {
   const Use use(handle);
   if (!use) return use.why_not();
   if (answer == nullptr) return invalid_argument(fmt::format("{} is NULL", what));
@@ -201,16 +209,14 @@ ACCL_API(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId)) {
 
 ACCL_API(ncclResult_t, ncclCommInitRank,
          (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank)) {
-  return boundary("ncclCommInitRank", [&] {
-    return accl::init_rank_config(comm, nranks, commId, rank, nullptr);
-  });
+  return boundary("ncclCommInitRank",
+                  [&] { return accl::init_rank_config(comm, nranks, commId, rank, nullptr); });
 }
 
 ACCL_API(ncclResult_t, ncclCommInitRankConfig,
          (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t* config)) {
-  return boundary("ncclCommInitRankConfig", [&] {
-    return accl::init_rank_config(comm, nranks, commId, rank, config);
-  });
+  return boundary("ncclCommInitRankConfig",
+                  [&] { return accl::init_rank_config(comm, nranks, commId, rank, config); });
 }
 
 ACCL_API(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist)) {

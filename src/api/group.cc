@@ -232,8 +232,7 @@ Status run_inits(std::vector<std::function<Status()>>& inits) {
   {
     std::vector<Thread> threads;
     for (size_t i = 0; i < inits.size(); i++) {
-      auto started =
-          Thread::start("accl-init", [&results, &inits, i] { results[i] = inits[i](); });
+      auto started = Thread::start("accl-init", [&results, &inits, i] { results[i] = inits[i](); });
       if (!started.ok()) {
         results[i] = std::move(started.status());
         continue;

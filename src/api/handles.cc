@@ -38,7 +38,8 @@ ncclComm* new_handle() {
 
 bool is_handle(const ncclComm* handle) {
   const Cells& cells = all_cells();
-  const auto offset = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(cells.first);
+  const auto offset =
+      reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(cells.first);
   return offset < cells.used.load(std::memory_order_acquire) * sizeof(ncclComm) &&
          offset % sizeof(ncclComm) == 0;
 }

@@ -16,11 +16,11 @@ struct alignas(64) ncclComm {
   enum State : uint32_t { kUnused, kJoining, kLive, kGone };
 
   std::atomic<accl::Communicator*> communicator{nullptr};
-  std::atomic<uint32_t> users{0};   ///< API calls that are inside the communicator now
+  std::atomic<uint32_t> users{0};  ///< API calls that are inside the communicator now
   std::atomic<State> state{kUnused};
-  std::atomic<bool> abort{false};   ///< ends a join early
+  std::atomic<bool> abort{false};  ///< ends a join early
   std::atomic<bool> finalized{false};
-  std::atomic<int> rank{-1};        ///< for texts, also when the communicator is gone
+  std::atomic<int> rank{-1};  ///< for texts, also when the communicator is gone
 };
 static_assert(sizeof(ncclComm) == 64);
 

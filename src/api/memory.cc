@@ -55,9 +55,12 @@ Status deregister_buffer(ncclComm_t comm, void* handle) {
 
 Status from_device(acclError_t error) {
   switch (error) {
-    case acclSuccess: return {};
-    case acclErrorInvalidValue: return invalid_argument(acclGetLastErrorText());
-    default: return system_error(acclGetLastErrorText());
+    case acclSuccess:
+      return {};
+    case acclErrorInvalidValue:
+      return invalid_argument(acclGetLastErrorText());
+    default:
+      return system_error(acclGetLastErrorText());
   }
 }
 

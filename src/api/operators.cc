@@ -22,9 +22,10 @@ Status create(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResi
         fmt::format("datatype {} is not in 0..{}", static_cast<int>(type), kDataTypes - 1));
   }
   if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate) {
-    return invalid_argument(fmt::format("residence {} is neither ncclScalarDevice nor "
-                                        "ncclScalarHostImmediate",
-                                        static_cast<int>(residence)));
+    return invalid_argument(
+        fmt::format("residence {} is neither ncclScalarDevice nor "
+                    "ncclScalarHostImmediate",
+                    static_cast<int>(residence)));
   }
   Scalar made{.type = static_cast<DataType>(type),
               .immediate = residence == ncclScalarHostImmediate,
@@ -38,11 +39,10 @@ Status create(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResi
 }  // namespace accl
 
 ACCL_API(ncclResult_t, ncclRedOpCreatePreMulSum,
-         (ncclRedOp_t * op, void* scalar, ncclDataType_t datatype,
-          ncclScalarResidence_t residence, ncclComm_t comm)) {
-  return accl::boundary("ncclRedOpCreatePreMulSum", [&] {
-    return accl::create(op, scalar, datatype, residence, comm);
-  });
+         (ncclRedOp_t * op, void* scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,
+          ncclComm_t comm)) {
+  return accl::boundary("ncclRedOpCreatePreMulSum",
+                        [&] { return accl::create(op, scalar, datatype, residence, comm); });
 }
 
 ACCL_API(ncclResult_t, ncclRedOpDestroy, (ncclRedOp_t op, ncclComm_t comm)) {

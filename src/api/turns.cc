@@ -57,16 +57,16 @@ void leave(Turn& turn) {
 // The stream is about to fail: the operations behind will never get their turn.
 void fail_those_behind(cudaStream_t stream) {
   while (Turn* behind = entered().take_one_of(stream)) {
-    behind->communicator->fail_and_tell(invalid_usage(fmt::format(
-        "rank {}: an earlier operation on stream {} has failed, so this one cannot run",
-        behind->communicator->rank(), static_cast<const void*>(stream))));
+    behind->communicator->fail_and_tell(invalid_usage(
+        fmt::format("rank {}: an earlier operation on stream {} has failed, so this one cannot run",
+                    behind->communicator->rank(), static_cast<const void*>(stream))));
     behind->communicator->fail_queued();
     leave(*behind);
   }
 }
 
-// A poll works as long as there is progress, and waits for peers no longer than a spin: whoever polls
-// rests in between.
+// A poll works as long as there is progress, and waits for peers no longer than a spin: whoever
+// polls rests in between.
 void drive_for_a_while(Communicator& communicator, const Operation& op) {
   constexpr uint64_t kLongestNs = 5 * kNsPerMs;
   communicator.driven_by_callers.fetch_add(1, std::memory_order_relaxed);
@@ -125,8 +125,8 @@ Status enter_stream(Turn& turn) {
   const acclError_t result = acclStreamPoll(stream, poll_turn, &turn);
   if (result == acclSuccess) return {};
   if (entered().remove(&turn)) leave(turn);
-  return invalid_usage(fmt::format("stream {}: {}", static_cast<const void*>(stream),
-                                   acclGetErrorString(result)));
+  return invalid_usage(
+      fmt::format("stream {}: {}", static_cast<const void*>(stream), acclGetErrorString(result)));
 }
 
 void forget_turns() {

@@ -19,7 +19,8 @@ constexpr int kUndefined = NCCL_CONFIG_UNDEF_INT;
 class Fields {
  public:
   explicit Fields(const ncclConfig_t& config)
-      : bytes_(reinterpret_cast<const char*>(&config)), size_(config.size),
+      : bytes_(reinterpret_cast<const char*>(&config)),
+        size_(config.size),
         version_(static_cast<int>(config.version)) {}
 
   int integer(size_t offset, int since) const {
@@ -90,9 +91,9 @@ Status check_ranges(const Fields& fields) {
 
 Status apply_user_config(const ncclConfig_t& config, JoinRequest& request) {
   if (config.magic != kMagic || config.size < kSmallest) {
-    return invalid_argument(fmt::format(
-        "config has magic {:#x} and size {}: use NCCL_CONFIG_INITIALIZER", config.magic,
-        config.size));
+    return invalid_argument(
+        fmt::format("config has magic {:#x} and size {}: use NCCL_CONFIG_INITIALIZER", config.magic,
+                    config.size));
   }
   if (config.size > kLargest) {
     return invalid_usage(fmt::format(

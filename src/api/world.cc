@@ -40,8 +40,8 @@ Result<std::unique_ptr<World>> World::make() {
   made->staging_ = ACCL_TRY(shm::StagingPool::create());
   made->engine_ = ACCL_TRY(Engine::start(made->staging_->sleeper()));
   made->bootstrap_ = ACCL_TRY(Bootstrap::create(made->engine_->reactor()));
-  made->process_.reset(new Process{*made->engine_, *made->bootstrap_, *made->staging_,
-                                   made->pools_, made->segments_, made->staging_->token()});
+  made->process_.reset(new Process{*made->engine_, *made->bootstrap_, *made->staging_, made->pools_,
+                                   made->segments_, made->staging_->token()});
   return made;
 }
 

@@ -61,8 +61,8 @@ inline Status internal_error(std::string text) { return {Code::kInternal, std::m
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}          // NOLINT
-  Result(Status error) : state_(std::in_place_index<1>, std::move(error)) {}     // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT
+  Result(Status error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
   T& operator*() { return std::get<0>(state_); }
@@ -91,11 +91,12 @@ T take_value(Result<T>& result) {
 
 }  // namespace accl
 
-/// Evaluates to the value of a Result (or nothing, for a Status); on error returns it to the caller.
-#define ACCL_TRY(expression)                                                       \
-  __extension__({                                                                  \
-    auto try_result_ = (expression);                                               \
-    if (!try_result_.ok()) [[unlikely]]                                            \
-      return ::accl::detail::take_error(try_result_);                              \
-    ::accl::detail::take_value(try_result_);                                       \
+/// Evaluates to the value of a Result (or nothing, for a Status); on error returns it to the
+/// caller.
+#define ACCL_TRY(expression)                          \
+  __extension__({                                     \
+    auto try_result_ = (expression);                  \
+    if (!try_result_.ok()) [[unlikely]]               \
+      return ::accl::detail::take_error(try_result_); \
+    ::accl::detail::take_value(try_result_);          \
   })

@@ -14,8 +14,18 @@ namespace accl {
 using Rank = int;
 
 enum class DataType : uint8_t {
-  kInt8, kUint8, kInt32, kUint32, kInt64, kUint64, kFloat16, kFloat32, kFloat64, kBfloat16,
-  kFloat8e4m3, kFloat8e5m2,
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBfloat16,
+  kFloat8e4m3,
+  kFloat8e5m2,
 };
 inline constexpr int kDataTypes = 12;
 
@@ -25,7 +35,13 @@ enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
 inline constexpr int kReduceOps = 4;
 
 enum class Collective : uint8_t {
-  kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kAllToAll, kPointToPoint,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kPointToPoint,
 };
 inline constexpr int kCollectives = 7;
 
@@ -39,8 +55,8 @@ constexpr bool is_float(DataType type) { return type >= DataType::kFloat16; }
 /// Names as nccl-tests prints them: "int8", "half", "float", "bfloat16", "f8e4m3", ...
 constexpr std::string_view name_of(DataType type) {
   constexpr std::array<std::string_view, kDataTypes> names = {
-      "int8",  "uint8",  "int32",    "uint32", "int64",  "uint64", "half", "float",
-      "double", "bfloat16", "f8e4m3", "f8e5m2"};
+      "int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
+      "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
   return names[static_cast<size_t>(type)];
 }
 constexpr std::string_view name_of(ReduceOp op) {

@@ -26,6 +26,20 @@ Isa isa_limit(IsaLimit setting) {
   return Isa::kAvx512;
 }
 
+// The numbers of a communicator's operators. They start anew after 2^18 communicators.
+int next_op_base() {
+  static std::atomic<uint32_t> made{0};
+  const uint32_t number = made.fetch_add(1, std::memory_order_relaxed) % (1U << 18);
+  return kFirstUserOp + static_cast<int>(number * kMaxUserOps);
+}
+
+std::string key_text(const UniqueId& id) {
+  const KeyId key = key_id_of(id.secret());
+  return fmt::format("{:02x}{:02x}{:02x}{:02x}", static_cast<uint8_t>(key[0]),
+                     static_cast<uint8_t>(key[1]), static_cast<uint8_t>(key[2]),
+                     static_cast<uint8_t>(key[3]));
+}
+
 }  // namespace
 
 Communicator::Communicator(const JoinRequest& request, const Process& process)
@@ -36,7 +50,9 @@ Communicator::Communicator(const JoinRequest& request, const Process& process)
       size_(request.ranks),
       device_(request.device),
       name_(request.name),
-      isa_(best_isa(isa_limit(request.config.isa))) {}
+      key_(key_text(request.id)),
+      isa_(best_isa(isa_limit(request.config.isa))),
+      op_base_(next_op_base()) {}
 
 Communicator::~Communicator() { close(); }
 
@@ -126,6 +142,9 @@ void Communicator::begin(Operation& op) {
     op.call.sequence = ++sequence_;
     op.signature = hash(op.call);
     if (control_) board_writer_.publish(op.call);
+  }
+  if (op.scalar_at != nullptr) {  // the work before it in its stream may have written it
+    set_scale(op.math, {.type = op.scalar_type, .immediate = false, .address = op.scalar_at});
   }
   start(op);
   Record& record = recorder_.begin(++operations_);

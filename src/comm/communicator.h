@@ -1,9 +1,9 @@
 // A rank's membership in a group of ranks: its connections, plans, queue of operations and fate.
 //
 // Made by `Communicator::create` (init.cc), owned by its handle (src/api/handles.h) and by each
-// operation that a stream still holds. Operations run in the order in which they were submitted, one
-// at a time, by whoever has borrowed the communicator (engine/driven.h). `prepare`, `submit` and
-// `release` may be called by any thread; the first failure poisons the communicator for good.
+// operation that a stream still holds. Operations run in the order in which they were submitted,
+// one at a time, by whoever has borrowed the communicator (engine/driven.h). `prepare`, `submit`
+// and `release` may be called by any thread; the first failure poisons the communicator for good.
 #pragma once
 
 #include <array>
@@ -39,7 +39,8 @@ inline constexpr int kOpSum = 0;
 inline constexpr int kOpAvg = 4;
 inline constexpr int kFirstUserOp = 5;
 inline constexpr size_t kMaxUserOps = 4096;
-/// Calls up to this size travel in the FIFOs' cache lines, by the shortest path through the library.
+/// Calls up to this size travel in the FIFOs' cache lines, by the shortest path through the
+/// library.
 inline constexpr size_t kSmallMessageBytes = 4096;
 
 /// A collective call, its arguments checked.
@@ -131,6 +132,8 @@ class Communicator final : public Driven {
 
   /// One line about each peer's transport, for logs and tests.
   std::string describe_transports() const;
+  /// "communicator 1a2b3c4d", with the user's name for it if there is one: the same on all ranks.
+  std::string label() const;
   /// Copy of the newest record.
   Record newest_record() const { return recorder_.newest(); }
 
@@ -151,7 +154,8 @@ class Communicator final : public Driven {
   // plans.cc
   Result<Plan*> plan_for(Collective collective, size_t bytes, Rank root);
   Result<std::unique_ptr<Plan>> make_plan(Collective collective, size_t bytes, Rank root);
-  Result<Arithmetic> arithmetic(const CollectiveCall& call) const;
+  Status scale(Operation& op, int user_op) const;
+  static void set_scale(Arithmetic& math, const Scalar& scalar);
   Arithmetic builtin_arithmetic(const CollectiveCall& call) const;
   Status bind(Plan& plan);
   void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
@@ -179,7 +183,7 @@ class Communicator final : public Driven {
   int user_op(size_t index) const { return op_base_ + static_cast<int>(index); }
 
   static constexpr uint16_t kAbortMessage = 1;  // flooded by ncclCommAbort
-  static constexpr int kAloneStreams = 8;        // of a communicator with a single rank
+  static constexpr int kAloneStreams = 8;       // of a communicator with a single rank
 
   /// The operation that the borrower works on; null: none.
   const Operation* borrowed_operation() const { return current_; }
@@ -191,6 +195,7 @@ class Communicator final : public Driven {
   int size_;
   int device_;
   std::string name_;
+  std::string key_;  // names the unique id in public
   bool oversubscribed_ = false;
   std::optional<Algorithm> forced_;
   Isa isa_;
@@ -201,7 +206,7 @@ class Communicator final : public Driven {
   Board board_;
   BoardWriter board_writer_;
   std::unique_ptr<Control> control_;  // null for a single rank
-  std::vector<Transfer> transfers_;  // of the group at hand
+  std::vector<Transfer> transfers_;   // of the group at hand
 
   // Connections and plans, made on demand. Guarded by mutex_.
   mutable std::mutex mutex_;
@@ -215,7 +220,7 @@ class Communicator final : public Driven {
   std::vector<std::unique_ptr<Operation>> pool_;
   Operation* free_ = nullptr;
   std::vector<std::optional<Scalar>> scalars_;
-  int op_base_ = kFirstUserOp;  // differs between communicators, so that foreign operators show
+  const int op_base_;  // differs between communicators, so that foreign operators show
 
   // The queue. Pushed under mutex_; popped under mutex_ by the borrower.
   std::atomic<int> queued_{0};
@@ -224,8 +229,8 @@ class Communicator final : public Driven {
 
   // The borrower's.
   Operation* current_ = nullptr;  // begun and not finished
-  uint64_t sequence_ = 0;     // collectives begun
-  uint64_t operations_ = 0;   // operations begun
+  uint64_t sequence_ = 0;         // collectives begun
+  uint64_t operations_ = 0;       // operations begun
   Operation* small_ = nullptr;    // run_small's, from the pool
   Recorder recorder_;
   uint64_t head_waits_since_ns_ = 0;

@@ -47,9 +47,8 @@ std::string this_host() {
 }  // namespace
 
 Blob pack(const Member& member) {
-  const PackedMember fixed{member.device,        member.pid,     member.start_time,
-                           member.pid_namespace, member.process, member.cores,
-                           member.granted_cores};
+  const PackedMember fixed{member.device,  member.pid,   member.start_time,   member.pid_namespace,
+                           member.process, member.cores, member.granted_cores};
   Blob blob(sizeof fixed);
   std::memcpy(blob.data(), &fixed, sizeof fixed);
   for (const std::string* text : {&member.host, &member.algorithm}) {
@@ -82,8 +81,8 @@ Result<Member> unpack_member(std::span<const std::byte> bytes) {
                 .algorithm = std::string(text + host.size() + 1)};
 }
 
-/// The steps of one rank's init, in order. All ranks walk them alike: a rank that has failed says so
-/// in `agree`, so that nobody is left waiting.
+/// The steps of one rank's init, in order. All ranks walk them alike: a rank that has failed says
+/// so in `agree`, so that nobody is left waiting.
 class Joiner {
  public:
   Joiner(Communicator& comm, const JoinRequest& request, const Process& process,

@@ -46,13 +46,14 @@ bool Communicator::find_mismatch(const Operation& op, uint64_t waited) {
   const std::optional<Mismatch> mismatch = board_.compare();
   if (!mismatch) return false;
   mismatch_proposed_ = true;
-  control_->propose(Code::kInvalidUsage, mismatch->text);
+  control_->propose(Code::kInvalidUsage, label() + ": " + mismatch->text);
   return true;
 }
 
 // A message has arrived where another size is expected.
 bool Communicator::find_wrong_size(const Operation& op) {
-  for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size(); at = wait_point(op, at.lane + 1)) {
+  for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size();
+       at = wait_point(op, at.lane + 1)) {
     if (at.recv == nullptr || !at.recv->mismatched(at.signature)) continue;
     mismatch_proposed_ = true;
     const Step& step = op.plan->program.lanes[at.lane][at.at.step];
@@ -68,7 +69,8 @@ bool Communicator::find_wrong_size(const Operation& op) {
 
 bool Communicator::find_dead_peer(const Operation& op) {
   const Member& mine = members_[static_cast<size_t>(rank_)];
-  for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size(); at = wait_point(op, at.lane + 1)) {
+  for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size();
+       at = wait_point(op, at.lane + 1)) {
     Status broken;
     if (at.recv) broken = at.recv->status();
     if (at.send && broken.ok()) broken = at.send->status();
@@ -80,8 +82,8 @@ bool Communicator::find_dead_peer(const Operation& op) {
     const Member& peer = members_[static_cast<size_t>(at.peer)];
     if (peer.pid_namespace != mine.pid_namespace || peer.process == mine.process) continue;
     if (process_start_time(peer.pid) == peer.start_time) continue;
-    control_->report_death(at.peer, fmt::format("rank {} (pid {} on host {}) died", at.peer, peer.pid,
-                                                peer.host));
+    control_->report_death(
+        at.peer, fmt::format("rank {} (pid {} on host {}) died", at.peer, peer.pid, peer.host));
     return true;
   }
   return false;
@@ -103,10 +105,14 @@ void Communicator::report_late(const Operation& op, uint64_t waited) {
   }
   text += fmt::format(" (for {} s)", waited / kNsPerSecond);
   if (over) {
-    control_->propose(Code::kRemote, "time-out: " + text + ", ACCL_OP_TIMEOUT");
+    control_->propose(Code::kRemote, "time-out: " + label() + ": " + text + ", ACCL_OP_TIMEOUT");
   } else {
-    ACCL_LOG(kWarn, kColl, "{}", text);
+    ACCL_LOG(kWarn, kColl, "{}: {}", label(), text);
   }
+}
+
+std::string Communicator::label() const {
+  return name_.empty() ? "communicator " + key_ : fmt::format("communicator {} '{}'", key_, name_);
 }
 
 std::string Communicator::describe_transports() const {

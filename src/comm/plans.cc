@@ -19,6 +19,20 @@ constexpr size_t kNontemporalBytes = size_t{16} << 20;
 // Bytes that the size class of a call is made from: those of a vector, or of one block.
 size_t class_bytes(const CollectiveCall& call) { return call.count * size_of(call.type); }
 
+// "shm", "local,shm"; "none" for a rank alone.
+std::string transport_names(uint8_t transports) {
+  constexpr std::pair<TransportKind, std::string_view> kNames[] = {{TransportKind::kSelf, "self"},
+                                                                   {TransportKind::kLocal, "local"},
+                                                                   {TransportKind::kShm, "shm"}};
+  std::string names;
+  for (const auto& [kind, name] : kNames) {
+    if ((transports & static_cast<uint8_t>(kind)) == 0) continue;
+    if (!names.empty()) names += ',';
+    names += name;
+  }
+  return names.empty() ? "none" : names;
+}
+
 size_t round_elements(const Plan& plan, size_t element_bytes) {
   const size_t chunk = plan.chunk_bytes >> std::countr_zero(element_bytes);  // a power of two
   const Program& p = plan.program;
@@ -53,17 +67,27 @@ Arithmetic Communicator::builtin_arithmetic(const CollectiveCall& call) const {
   return math;
 }
 
-Result<Arithmetic> Communicator::arithmetic(const CollectiveCall& call) const {
-  Arithmetic math = builtin_arithmetic(call);
-  if (call.op < kFirstUserOp) return math;
-  const Scalar* scalar = find_scalar(call.op);
-  if (scalar == nullptr) {
-    return invalid_argument(fmt::format("op {} is not a live operator of this communicator", call.op));
-  }
+void Communicator::set_scale(Arithmetic& math, const Scalar& scalar) {
   math.scale = true;
-  math.scale_by = is_float(call.type) ? scalar->as_double() : 1.0;
-  math.scale_by_int = is_float(call.type) ? 1 : scalar->as_int();
-  return math;
+  math.scale_by = is_float(scalar.type) ? scalar.as_double() : 1.0;
+  math.scale_by_int = is_float(scalar.type) ? 1 : scalar.as_int();
+}
+
+// The operator may be destroyed once the call has returned: the operation keeps what it needs.
+Status Communicator::scale(Operation& op, int user_op) const {
+  const Scalar* scalar = find_scalar(user_op);
+  if (scalar == nullptr) {
+    return invalid_argument(
+        fmt::format("op {} is not a live operator of this communicator", user_op));
+  }
+  if (scalar->immediate) {
+    set_scale(op.math, *scalar);
+  } else {
+    op.math.scale = true;
+    op.scalar_at = scalar->address;
+    op.scalar_type = scalar->type;
+  }
+  return {};
 }
 
 void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
@@ -78,6 +102,7 @@ void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
   op.in = static_cast<const std::byte*>(call.in);
   op.out = static_cast<std::byte*>(call.out);
   op.math = math;
+  op.scalar_at = nullptr;
   op.elements = call.count * size_of(call.type) / math.element_bytes;
   op.round_count = round_elements(plan, math.element_bytes);
   op.rounds = op.elements <= op.round_count
@@ -88,10 +113,15 @@ void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
 
 Result<Operation*> Communicator::prepare(const CollectiveCall& call) {
   const std::lock_guard lock(mutex_);
-  const Arithmetic math = ACCL_TRY(arithmetic(call));
   Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), std::max(call.root, 0)));
   Operation* op = take_free();
-  fill(*op, call, *plan, math);
+  fill(*op, call, *plan, builtin_arithmetic(call));
+  if (call.op < kFirstUserOp) return op;
+  if (Status scaled = scale(*op, call.op); !scaled.ok()) {
+    op->next = free_;
+    free_ = op;
+    return scaled;
+  }
   return op;
 }
 
@@ -102,6 +132,7 @@ Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls
   op->in = nullptr;
   op->out = nullptr;
   op->math = {.kernel = copy_kernel(isa_)};
+  op->scalar_at = nullptr;
   op->round_count = 1;
   op->rounds = 1;
   op->nontemporal = false;
@@ -145,8 +176,8 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
 Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, size_t bytes,
                                                       Rank root) {
   if (forced_ && !supports(*forced_, collective)) {
-    return invalid_usage(fmt::format("NCCL_ALGO {} cannot do {}", name_of(*forced_),
-                                     name_of(collective)));
+    return invalid_usage(
+        fmt::format("NCCL_ALGO {} cannot do {}", name_of(*forced_), name_of(collective)));
   }
   const Choice choice = choose({.collective = collective,
                                 .bytes = bytes,
@@ -177,9 +208,9 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
   const size_t scratch = static_cast<size_t>(plan->program.scratch_chunks) *
                          static_cast<size_t>(plan->channels) * plan->chunk_bytes;
   if (scratch > 0) plan->scratch.reset(new std::byte[scratch]);
-  ACCL_LOG(kInfo, kTuning, "{} class {} root {}: plan {} {} channels {} chunk {} B",
+  ACCL_LOG(kInfo, kTuning, "{} class {} root {}: plan {} {} channels {} chunk {} B via {}",
            name_of(collective), size_class(bytes), root, plan->id, name_of(plan->algorithm),
-           plan->channels, plan->chunk_bytes);
+           plan->channels, plan->chunk_bytes, transport_names(plan->transports));
   return plan;
 }
 

@@ -35,6 +35,26 @@ uint64_t own_start_time() {
   return at == std::string::npos ? 0 : std::strtoull(line.c_str() + at, nullptr, 10);
 }
 
+/// " in count, type": what differs between calls of one collective; "" if the collectives do.
+std::string differing_fields(
+    const std::vector<std::pair<CallSignature, std::vector<Rank>>>& calls) {
+  const CallSignature& first = calls[0].first;
+  const auto any = [&](auto field) {
+    return std::any_of(calls.begin(), calls.end(),
+                       [&](const auto& call) { return call.first.*field != first.*field; });
+  };
+  if (any(&CallSignature::collective)) return {};
+  std::string fields;
+  const auto add = [&](bool differs, const char* name) {
+    if (differs) fields += (fields.empty() ? " in " : ", ") + std::string(name);
+  };
+  add(any(&CallSignature::count), "count");
+  add(any(&CallSignature::type), "type");
+  add(any(&CallSignature::op), "operator");
+  add(any(&CallSignature::root), "root");
+  return fields;
+}
+
 std::string describe_signatures(
     const std::vector<std::pair<CallSignature, std::vector<Rank>>>& calls) {
   std::string text;
@@ -150,8 +170,8 @@ std::optional<Mismatch> Board::compare() const {
       }
     }
     if (calls.size() < 2) continue;
-    return Mismatch{turn - 1, "operation " + std::to_string(turn - 1) +
-                                  " differs: " + describe_signatures(calls)};
+    return Mismatch{turn - 1, "operation " + std::to_string(turn - 1) + " differs" +
+                                  differing_fields(calls) + ": " + describe_signatures(calls)};
   }
   return std::nullopt;
 }

@@ -72,7 +72,9 @@ class BoardWriter {
 
 struct Mismatch {
   uint64_t sequence;
-  std::string text;  ///< "operation 17 differs: rank 0 calls AllReduce(...); ranks 1-3 call ..."
+  /// "operation 17 differs: rank 0 calls AllReduce(...); ranks 1-3 call Broadcast(...)", or, when
+  /// the collective is the same, "operation 17 differs in count, root: ...".
+  std::string text;
 };
 
 /// The readers' half. Any thread.

@@ -13,7 +13,8 @@ namespace {
 // A caller that has just driven its work will most likely come back to wait for it: the engine
 // leaves work alone for so long, because a second spinning thread would take a core from a rank.
 constexpr uint64_t kLeaveToCallersNs = 100 * kNsPerUs;
-// A caller that waits comes back often; a stream's worker that looks in now and then does not count.
+// A caller that waits comes back often; a stream's worker that looks in now and then does not
+// count.
 constexpr uint32_t kBusyCaller = 4;
 // How long one communicator is driven before the others get their turn.
 constexpr uint64_t kSliceNs = 50 * kNsPerUs;
@@ -62,8 +63,8 @@ void Engine::doze(int timeout_ms) {
   asleep_.store(true);
   // Work may have come between the last look and the announcement.
   const Round last_look = round();
-  const bool awaited = last_look == Round::kNothing ||
-                       (last_look == Round::kOthersDrive && timeout_ms >= 0);
+  const bool awaited =
+      last_look == Round::kNothing || (last_look == Round::kOthersDrive && timeout_ms >= 0);
   reactor_->run_once(awaited ? timeout_ms : 0);
   asleep_.store(false);
 }

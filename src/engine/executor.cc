@@ -48,8 +48,7 @@ Piece resolve(Loc loc, const Context& c) {
     case Buffer::kOut:
       return vector_piece(c.op.out, program.out_layout, program.out_chunks, loc, c);
     case Buffer::kScratch: {
-      const size_t index =
-          c.channel * static_cast<size_t>(program.scratch_chunks) + loc.chunk;
+      const size_t index = c.channel * static_cast<size_t>(program.scratch_chunks) + loc.chunk;
       return {c.plan.scratch.get() + index * c.plan.chunk_bytes, c.op.scratch_count[index]};
     }
     case Buffer::kNone:
@@ -180,8 +179,7 @@ bool collective_step(const Context& c) {
     return true;
   }
   if (!gather_parts(c, p)) return false;
-  if (p.lend_src &&
-      !lend(c.op, *p.send, {p.src.data, p.count * element}, c.op.signature)) {
+  if (p.lend_src && !lend(c.op, *p.send, {p.src.data, p.count * element}, c.op.signature)) {
     return false;
   }
   run_kernel(c, p);
@@ -189,8 +187,7 @@ bool collective_step(const Context& c) {
   if (c.step.recv >= 0) {
     c.plan.recvs[c.channel * c.plan.ports() + static_cast<size_t>(c.step.recv)]->pop();
   }
-  if (p.lend_dst &&
-      !lend(c.op, *p.send, {p.dst.data, p.count * element}, c.op.signature)) {
+  if (p.lend_dst && !lend(c.op, *p.send, {p.dst.data, p.count * element}, c.op.signature)) {
     c.at.stored = true;
     return true;
   }
@@ -225,8 +222,7 @@ bool recv_step(const Context& c) {
   RecvEnd& end = *c.plan.recvs[static_cast<size_t>(c.step.recv)];
   const Slice message = end.front(to.signature);
   if (!message || message.size > to.bytes - c.at.done_bytes) return false;
-  c.op.math.kernel(
-      {.out = to.data + c.at.done_bytes, .left = message.data, .count = message.size});
+  c.op.math.kernel({.out = to.data + c.at.done_bytes, .left = message.data, .count = message.size});
   c.at.done_bytes += message.size;
   end.pop();
   if (c.at.done_bytes == to.bytes) next_step(c);
@@ -305,8 +301,8 @@ WaitPoint wait_point(const Operation& op, size_t lane) {
     if (port >= 0) point.peer = plan.program.ports[static_cast<size_t>(port)].peer;
     if (point.receives) point.recv = plan.recvs[base + static_cast<size_t>(port)];
     if (!point.receives && port >= 0) point.send = plan.sends[base + static_cast<size_t>(port)];
-    point.signature = op.is_p2p() && point.receives ? op.extents[step.dst.chunk].signature
-                                                    : op.signature;
+    point.signature =
+        op.is_p2p() && point.receives ? op.extents[step.dst.chunk].signature : op.signature;
     return point;
   }
   return {.lane = op.lanes.size()};

@@ -23,7 +23,7 @@ Advance advance(Operation& operation);
 struct WaitPoint {
   size_t lane = 0;
   LaneState at = {};
-  Rank peer = -1;        ///< whom the step waits for; -1: nobody in particular
+  Rank peer = -1;         ///< whom the step waits for; -1: nobody in particular
   bool receives = false;  ///< waits for a message (else for room to send one)
   RecvEnd* recv = nullptr;
   SendEnd* send = nullptr;

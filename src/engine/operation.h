@@ -1,7 +1,7 @@
 // One call in flight: a plan bound to pointers, count, type and operator.
 //
-// Operations come from their communicator's pool. While queued or running they belong to whoever has
-// borrowed the communicator; `state` is what others may read.
+// Operations come from their communicator's pool. While queued or running they belong to whoever
+// has borrowed the communicator; `state` is what others may read.
 #pragma once
 
 #include <atomic>
@@ -44,12 +44,13 @@ struct Extent {
   uint32_t signature = 0;
 };
 
-/// How far one lane has come: "lane 3, step 17, round 2" is the exact answer to "why does it hang?".
+/// How far one lane has come: "lane 3, step 17, round 2" is the exact answer to "why does it
+/// hang?".
 struct LaneState {
   uint32_t step = 0;
   uint32_t round = 0;
   size_t done_bytes = 0;  ///< of a point-to-point step that takes several messages
-  bool stored = false;    ///< the step's value is computed, only its message by reference is missing
+  bool stored = false;  ///< the step's value is computed, only its message by reference is missing
 };
 
 /// A message sent by reference whose memory the peer may still read.
@@ -81,6 +82,8 @@ struct Operation {
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   Arithmetic math;
+  const void* scalar_at = nullptr;  ///< where the scale lies, if it is read when the turn comes
+  DataType scalar_type = DataType::kFloat32;
   size_t elements = 0;     ///< `call.count` in units of math.element_bytes
   size_t round_count = 0;  ///< elements of the vector (or of each block) that one round covers
   uint32_t rounds = 0;

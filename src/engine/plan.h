@@ -1,9 +1,9 @@
 // A program bound to one communicator's connections: what the executor walks.
 //
 // The program's lanes lie one after another in `steps`, `channels` copies of it run on their own
-// streams, copy c doing rounds c, c + channels, ... of a call that is longer than one round: that is
-// how hand-over latency is hidden. Owned by a communicator, immutable once made, driven by whoever
-// has borrowed the communicator.
+// streams, copy c doing rounds c, c + channels, ... of a call that is longer than one round: that
+// is how hand-over latency is hidden. Owned by a communicator, immutable once made, driven by
+// whoever has borrowed the communicator.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Plan {
   int channels = 1;
   uint8_t transports = 0;  ///< TransportKind bits of its ports
   size_t chunk_bytes = 0;  ///< largest message, and the size of a scratch chunk
-  bool copies = false;  ///< messages must be copied, never lent (`needs_copies`)
+  bool copies = false;     ///< messages must be copied, never lent (`needs_copies`)
   Program program;
   std::vector<SendEnd*> sends;  ///< [channel * ports + port]; null where the port only receives
   std::vector<RecvEnd*> recvs;

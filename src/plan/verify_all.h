@@ -34,5 +34,4 @@ std::vector<Proof> proofs_to_make();
 /// Proves one of them; adds to `proof`.
 void prove(const ProofScope& scope, Proof& proof);
 
-
 }  // namespace accl

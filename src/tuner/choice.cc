@@ -35,7 +35,8 @@ Algorithm best_algorithm(const Situation& s) {
   return Algorithm::kDirect;
 }
 
-// A second round in flight hides the hand-over between ranks; a third costs more cache than it wins.
+// A second round in flight hides the hand-over between ranks; a third costs more cache than it
+// wins.
 int channels_for(const Situation& s) { return s.bytes <= kSmall ? 1 : 2; }
 
 }  // namespace
@@ -44,8 +45,7 @@ int size_class(size_t bytes) { return static_cast<int>(std::bit_width(bytes)); }
 
 Choice choose(const Situation& s) {
   Choice choice;
-  choice.algorithm =
-      s.forced && supports(*s.forced, s.collective) ? *s.forced : best_algorithm(s);
+  choice.algorithm = s.forced && supports(*s.forced, s.collective) ? *s.forced : best_algorithm(s);
   choice.channels = channels_for(s);
   choice.chunk_bytes = s.bytes <= kSmall ? kSmall : kChunk;
   return choice;

@@ -10,13 +10,14 @@
 
 namespace accl {
 
-/// What the choice depends on. `bytes` is the size of the call: of the vector (AllReduce, Broadcast,
-/// Reduce) or of one rank's block (AllGather, ReduceScatter, AlltoAll).
+/// What the choice depends on. `bytes` is the size of the call: of the vector (AllReduce,
+/// Broadcast, Reduce) or of one rank's block (AllGather, ReduceScatter, AlltoAll).
 struct Situation {
   Collective collective = Collective::kAllReduce;
   size_t bytes = 0;
   int ranks = 1;
-  bool oversubscribed = false;  ///< more ranks than cores: a waiting rank keeps another from running
+  bool oversubscribed =
+      false;  ///< more ranks than cores: a waiting rank keeps another from running
   std::optional<Algorithm> forced;
 };
 

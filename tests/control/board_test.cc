@@ -92,6 +92,9 @@ TEST(Board, FindsADifferenceThatOneRankHasPassed) {
   const auto mismatch = slots.board.compare();
   ASSERT_TRUE(mismatch);
   EXPECT_EQ(mismatch->sequence, 37u);
+  EXPECT_EQ(mismatch->text,
+            "operation 37 differs in count: rank 0 calls AllReduce(count 1000, float, sum); rank 1 "
+            "calls AllReduce(count 5, float, sum)");
 }
 
 TEST(Board, NamesTheLateRanks) {

@@ -1,4 +1,5 @@
-// Every algorithm through the real executor and real stream ends, against sums that are easy to see.
+// Every algorithm through the real executor and real stream ends, against sums that are easy to
+// see.
 #include "src/engine/executor.h"
 
 #include <gtest/gtest.h>
@@ -39,8 +40,8 @@ class Trial {
 
   void make(bool in_place, int channels, size_t chunk_bytes) {
     const auto n = static_cast<size_t>(ranks_);
-    const bool wide_in = case_.collective == Collective::kReduceScatter ||
-                         case_.collective == Collective::kAllToAll;
+    const bool wide_in =
+        case_.collective == Collective::kReduceScatter || case_.collective == Collective::kAllToAll;
     const bool wide_out =
         case_.collective == Collective::kAllGather || case_.collective == Collective::kAllToAll;
     for (Rank r = 0; r < ranks_; r++) {
@@ -109,7 +110,8 @@ class Trial {
     Operation& op = *operations_[r];
     switch (case_.collective) {
       case Collective::kAllGather:
-        std::copy(in_[r].begin(), in_[r].end(), out_[r].begin() + static_cast<ptrdiff_t>(r * count_));
+        std::copy(in_[r].begin(), in_[r].end(),
+                  out_[r].begin() + static_cast<ptrdiff_t>(r * count_));
         op.in = op.out + r * count_ * sizeof(int64_t);
         break;
       case Collective::kReduceScatter:
@@ -126,12 +128,16 @@ class Trial {
   int64_t expected(Rank r, size_t i) const {
     const auto at = static_cast<size_t>(r);
     switch (case_.collective) {
-      case Collective::kAllGather: return value(static_cast<Rank>(i / count_), i % count_);
-      case Collective::kReduceScatter: return total(ranks_, at * count_ + i);
-      case Collective::kBroadcast: return value(root_, i);
+      case Collective::kAllGather:
+        return value(static_cast<Rank>(i / count_), i % count_);
+      case Collective::kReduceScatter:
+        return total(ranks_, at * count_ + i);
+      case Collective::kBroadcast:
+        return value(root_, i);
       case Collective::kAllToAll:
         return value(static_cast<Rank>(i / count_), at * count_ + i % count_);
-      default: return total(ranks_, i);
+      default:
+        return total(ranks_, i);
     }
   }
 
@@ -191,7 +197,8 @@ INSTANTIATE_TEST_SUITE_P(All, ExecutorTest,
 TEST(WaitPointTest, NamesLaneStepAndPeer) {
   BenchRanks bench(2, false);
   auto plan = bench.plan(
-      {.collective = Collective::kAllReduce, .algorithm = Algorithm::kDoubling, .ranks = 2}, 1, 4096);
+      {.collective = Collective::kAllReduce, .algorithm = Algorithm::kDoubling, .ranks = 2}, 1,
+      4096);
   int64_t in = 1;
   int64_t out = 0;
   Operation op;

@@ -19,12 +19,15 @@ TEST_P(BasicTest, AllReduceSumsOverProcesses) {
       fprintf(stderr, "rank %d: %s\n", rank, ncclGetLastError(nullptr));
       return 2;
     }
-    for (const size_t count : {size_t{1}, size_t{2}, size_t{1000}, size_t{100000}, size_t{3000000}}) {
+    for (const size_t count :
+         {size_t{1}, size_t{2}, size_t{1000}, size_t{100000}, size_t{3000000}}) {
       std::vector<float> in(count);
       std::vector<float> out(count, -1);
-      for (size_t i = 0; i < count; i++) in[i] = static_cast<float>(rank + 1) * static_cast<float>(i % 13);
+      for (size_t i = 0; i < count; i++)
+        in[i] = static_cast<float>(rank + 1) * static_cast<float>(i % 13);
       for (int repeat = 0; repeat < 3; repeat++) {
-        if (ncclAllReduce(in.data(), out.data(), count, ncclFloat, ncclSum, comm, nullptr) != ncclSuccess) {
+        if (ncclAllReduce(in.data(), out.data(), count, ncclFloat, ncclSum, comm, nullptr) !=
+            ncclSuccess) {
           fprintf(stderr, "rank %d: %s\n", rank, ncclGetLastError(comm));
           return 3;
         }

@@ -29,17 +29,18 @@ inline constexpr int kMaxTestRanks = 64;
 /// What parent and ranks share.
 struct Blackboard {
   struct Slot {
-    std::atomic<int> stage{0};         ///< how far the rank has come: the test's own numbers
-    std::array<char, 2048> text{};     ///< what it has to say, for example an error's text
+    std::atomic<int> stage{0};      ///< how far the rank has come: the test's own numbers
+    std::array<char, 2048> text{};  ///< what it has to say, for example an error's text
     std::atomic<int64_t> number{0};
   };
   std::atomic<int> id_ready{0};
   ncclUniqueId id{};
-  std::atomic<int> go{0};              ///< set by the parent or a rank, as the test likes
+  std::atomic<int> go{0};  ///< set by the parent or a rank, as the test likes
   std::array<Slot, kMaxTestRanks> slots{};
 };
 
-/// How a rank ended: its exit code, or 128 + signal, or -1 when it had to be killed at the deadline.
+/// How a rank ended: its exit code, or 128 + signal, or -1 when it had to be killed at the
+/// deadline.
 using ExitCodes = std::vector<int>;
 
 class Ranks {
