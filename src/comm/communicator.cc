@@ -60,7 +60,7 @@ void Communicator::close() {
   if (closed_.exchange(true)) return;
   engine_.remove(this);
   if (!control_) return;
-  if (segment_) board_writer_.set_state(failed() ? RankState::kFailed : RankState::kLeft);
+  if (board_.size() > 0) board_writer_.set_state(failed() ? RankState::kFailed : RankState::kLeft);
   control_->leave();
 }
 

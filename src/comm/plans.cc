@@ -7,6 +7,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
+#include "src/plan/verify.h"
 
 namespace accl {
 namespace {
@@ -31,6 +32,36 @@ std::string transport_names(uint8_t transports) {
     names += name;
   }
   return names.empty() ? "none" : names;
+}
+
+// In a debug build no program runs that the checker has not proven for all ranks together.
+#ifdef NDEBUG
+constexpr bool kProves = false;
+#else
+constexpr bool kProves = true;
+#endif
+constexpr int kMostRanksProven = 64;  // the proof of more takes seconds
+
+Status prove(ProgramSpec spec, bool copies) {
+  if (spec.ranks > kMostRanksProven) return {};
+  std::vector<Program> programs;
+  for (spec.rank = 0; spec.rank < spec.ranks; spec.rank++) {
+    programs.push_back(ACCL_TRY(make_program(spec)));
+  }
+  for (const bool in_place : {false, true}) {
+    if (in_place && spec.collective == Collective::kAllToAll) continue;
+    const auto defect = verify({.collective = spec.collective,
+                                .ranks = spec.ranks,
+                                .root = spec.root,
+                                .in_place = in_place,
+                                .by_reference = !copies,
+                                .programs = programs});
+    if (!defect) continue;
+    return internal_error(fmt::format("the program of {} {} on {} ranks is wrong: {}: {}",
+                                      name_of(spec.algorithm), name_of(spec.collective), spec.ranks,
+                                      name_of(defect->kind), defect->text));
+  }
+  return {};
 }
 
 size_t round_elements(const Plan& plan, size_t element_bytes) {
@@ -197,6 +228,7 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
                          .root = root};
   plan->copies = needs_copies(spec, true);
   plan->program = ACCL_TRY(make_program(spec));
+  if constexpr (kProves) ACCL_TRY(prove(spec, plan->copies));
   const int streams = std::max(1, plan->program.streams());
   const int room = (segment_ ? segment_->streams() : kAloneStreams) - 1;
   if (streams > room) {
