@@ -142,8 +142,8 @@ typedef enum {
 
 #define NCCL_CONFIG_UNDEF_INT INT_MIN /**< an int of ncclConfig_t that the user leaves alone */
 #define NCCL_CONFIG_UNDEF_PTR NULL    /**< a pointer of ncclConfig_t that the user leaves alone */
-#define NCCL_SPLIT_NOCOLOR -1         /**< colour of a rank that gets no communicator */
-#define NCCL_UNDEF_FLOAT -1.0f        /**< a float that the library has not set */
+#define NCCL_SPLIT_NOCOLOR (-1)       /**< colour of a rank that gets no communicator */
+#define NCCL_UNDEF_FLOAT (-1.0f)      /**< a float that the library has not set */
 #define NCCL_API_MAGIC 0xcafebeef     /**< marks an initialised ncclConfig_t */
 
 #define NCCL_WIN_DEFAULT 0x00            /**< flag of ncclCommWindowRegister: none */

@@ -137,6 +137,7 @@ Program lower_all_gather(Rank rank, const Spread& spread, int streams) {
   const int ranks = spread.ranks();
   Program program = program_with(1, Layout::kOwn, ranks, Layout::kBlocks);
   std::vector<Home> homes;
+  homes.reserve(static_cast<size_t>(ranks));
   for (int chunk = 0; chunk < ranks; ++chunk) {
     homes.push_back({.own = in(0), .partial = {}, .result = out(chunk)});
   }
@@ -152,6 +153,7 @@ Program lower_reduce_scatter(Rank rank, const Spread& spread, int streams) {
   const int ranks = spread.ranks();
   Program program = program_with(ranks, Layout::kBlocks, 1, Layout::kOwn);
   std::vector<Home> homes;
+  homes.reserve(static_cast<size_t>(ranks));
   for (int chunk = 0; chunk < ranks; ++chunk) {
     const Loc partial = chunk == rank ? out(0) : scratch(chunk);
     homes.push_back({.own = in(chunk), .partial = partial, .result = out(0)});
@@ -168,6 +170,7 @@ Program lower_all_reduce(Rank rank, const Spread& reduction, const Spread& gathe
   const int ranks = gather.ranks();
   Program program = program_with(ranks, Layout::kSplit, ranks, Layout::kSplit);
   std::vector<Home> homes;
+  homes.reserve(static_cast<size_t>(ranks));
   for (int chunk = 0; chunk < ranks; ++chunk) {
     homes.push_back({.own = in(chunk), .partial = out(chunk), .result = out(chunk)});
   }
