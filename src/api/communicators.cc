@@ -83,13 +83,18 @@ Status init_rank_config(ncclComm_t* comm, int nranks, const ncclUniqueId& id, in
   return result;
 }
 
+// Without a list the ranks take the devices in turn: there may be more ranks.
+int device_of(int rank, const int* devices, int available) {
+  return devices != nullptr ? devices[rank] : rank % available;
+}
+
 Status init_all(ncclComm_t* comms, int count, const int* devices) {
   if (comms == nullptr) return invalid_argument("comm is NULL");
   if (count < 1) return invalid_argument(fmt::format("ndev {} is not positive", count));
   int available = 0;
   if (acclGetDeviceCount(&available) != acclSuccess) return system_error(acclGetLastErrorText());
   for (int i = 0; i < count; i++) {
-    const int device = devices ? devices[i] : i;
+    const int device = device_of(i, devices, available);
     if (device >= 0 && device < available) continue;
     return invalid_argument(fmt::format(
         "device {} (rank {}) does not exist: there are {} (ACCL_HOST_DEVICES); a list may name a "
@@ -100,7 +105,8 @@ Status init_all(ncclComm_t* comms, int count, const int* devices) {
   const UniqueId id = ACCL_TRY(world->process().bootstrap.create_id());
   group_start();
   for (int i = 0; i < count; i++) {
-    JoinRequest request{.id = id, .ranks = count, .rank = i, .device = devices ? devices[i] : i};
+    JoinRequest request{
+        .id = id, .ranks = count, .rank = i, .device = device_of(i, devices, available)};
     if (Status started = init_rank(&comms[i], std::move(request)); !started.ok()) {
       group_failed(started);
     }

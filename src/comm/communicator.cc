@@ -60,7 +60,7 @@ void Communicator::close() {
   if (closed_.exchange(true)) return;
   engine_.remove(this);
   if (!control_) return;
-  if (board_.size() > 0) board_writer_.set_state(failed() ? RankState::kFailed : RankState::kLeft);
+  if (board_writer_) board_writer_.set_state(failed() ? RankState::kFailed : RankState::kLeft);
   control_->leave();
 }
 
@@ -242,7 +242,6 @@ Communicator::Small Communicator::run_small(const CollectiveCall& call, bool bou
     if (failed()) [[unlikely]]
       break;
     if (bounded && waiting.has_spun()) {
-      small_ = nullptr;
       queue_current(op);
       *left = &op;
       give_back();
@@ -265,6 +264,12 @@ void Communicator::queue_current(Operation& op) {
   head_ = &op;
   if (tail_ == nullptr) tail_ = &op;
   queued_.fetch_add(1, std::memory_order_release);
+  small_ = nullptr;  // another one takes its place, if there is memory for it
+  try {
+    make_small_room(*largest_small_);
+  } catch (const std::bad_alloc&) {
+    small_ = nullptr;
+  }
 }
 
 void Communicator::fail_queued() {
@@ -330,7 +335,8 @@ Status Communicator::remove_scalar(int op) {
   return {};
 }
 
-Status Communicator::check_op(int op, DataType type) const {
+Status Communicator::check_op(CollectiveCall& call) const {
+  const int op = call.op;
   if (op >= 0 && op < kFirstUserOp) [[likely]]
     return {};
   const std::lock_guard lock(mutex_);
@@ -341,10 +347,11 @@ Status Communicator::check_op(int op, DataType type) const {
         "communicator",
         op));
   }
-  if (scalar->type != type) {
+  if (scalar->type != call.type) {
     return invalid_argument(fmt::format("op {} was made for {} and is used with {}", op,
-                                        name_of(scalar->type), name_of(type)));
+                                        name_of(scalar->type), name_of(call.type)));
   }
+  call.scalar = *scalar;
   return {};
 }
 

@@ -50,6 +50,8 @@ class BoardWriter {
   BoardWriter() = default;
   /// `slot`: at least sizeof(BoardSlot) bytes, aligned to 64; it must outlive the writer.
   explicit BoardWriter(std::span<std::byte> slot);
+  /// False: made without a slot, and only good to be assigned to.
+  explicit operator bool() const { return slot_ != nullptr; }
   /// Writes who we are: pid, start time, host name; the state becomes kRunning.
   void enter();
   void set_state(RankState state);
