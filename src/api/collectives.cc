@@ -114,13 +114,13 @@ Status check_pointers(const CollectiveCall& call, Rank rank, Extents extents) {
   return uses_in && uses_out ? check_overlap(call, rank, extents) : Status();
 }
 
-Status check(const Communicator& communicator, const CollectiveCall& call, int type,
+Status check(const Communicator& communicator, CollectiveCall& call, int type,
              cudaStream_t stream) {
   ACCL_TRY(check_type(type));
   const Extents extents = extents_of(call.collective, communicator.size());
   ACCL_TRY(check_count(call.count, std::max(extents.in, extents.out), call.type));
   if (has_root(call.collective)) ACCL_TRY(check_rank("root", call.root, communicator.size()));
-  if (reduces(call.collective)) ACCL_TRY(communicator.check_op(call.op, call.type));
+  if (reduces(call.collective)) ACCL_TRY(communicator.check_op(call));
   ACCL_TRY(check_stream(stream));
   if (call.count == 0) return {};
   return check_pointers(call, communicator.rank(), extents);

@@ -52,6 +52,7 @@ struct CollectiveCall {
   DataType type = DataType::kInt8;
   int op = kOpSum;  ///< of a reduction
   Rank root = 0;
+  Scalar scalar;  ///< of a user-made operator, which may be gone when the call's turn comes
 };
 
 /// A send or a receive.
@@ -127,8 +128,8 @@ class Communicator final : public Driven {
   /// User-made operators (ncclRedOpCreatePreMulSum).
   Result<int> add_scalar(const Scalar& scalar);
   Status remove_scalar(int op);
-  /// Ok if `op` may be used with `type` here.
-  Status check_op(int op, DataType type) const;
+  /// Ok if `call`'s operator may be used with its type here; fetches a user-made one's scalar.
+  Status check_op(CollectiveCall& call) const;
 
   /// One line about each peer's transport, for logs and tests.
   std::string describe_transports() const;
@@ -154,11 +155,13 @@ class Communicator final : public Driven {
   // plans.cc
   Result<Plan*> plan_for(Collective collective, size_t bytes, Rank root);
   Result<std::unique_ptr<Plan>> make_plan(Collective collective, size_t bytes, Rank root);
-  Status scale(Operation& op, int user_op) const;
+  static void scale(Operation& op, const Scalar& scalar);
   static void set_scale(Arithmetic& math, const Scalar& scalar);
   Arithmetic builtin_arithmetic(const CollectiveCall& call) const;
   Status bind(Plan& plan);
   void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
+
+  void make_small_room(const Plan& plan);
 
   // connect.cc
   Result<SendEnd*> send_end(Rank peer, int stream);
@@ -231,7 +234,8 @@ class Communicator final : public Driven {
   Operation* current_ = nullptr;  // begun and not finished
   uint64_t sequence_ = 0;         // collectives begun
   uint64_t operations_ = 0;       // operations begun
-  Operation* small_ = nullptr;    // run_small's, from the pool
+  const Plan* largest_small_ = nullptr;
+  Operation* small_ = nullptr;  // run_small's, from the pool
   Recorder recorder_;
   uint64_t head_waits_since_ns_ = 0;
   uint64_t next_death_check_ns_ = 0;

@@ -7,6 +7,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
+#include "src/engine/executor.h"
 #include "src/plan/verify.h"
 
 namespace accl {
@@ -104,21 +105,11 @@ void Communicator::set_scale(Arithmetic& math, const Scalar& scalar) {
   math.scale_by_int = is_float(scalar.type) ? 1 : scalar.as_int();
 }
 
-// The operator may be destroyed once the call has returned: the operation keeps what it needs.
-Status Communicator::scale(Operation& op, int user_op) const {
-  const Scalar* scalar = find_scalar(user_op);
-  if (scalar == nullptr) {
-    return invalid_argument(
-        fmt::format("op {} is not a live operator of this communicator", user_op));
-  }
-  if (scalar->immediate) {
-    set_scale(op.math, *scalar);
-  } else {
-    op.math.scale = true;
-    op.scalar_at = scalar->address;
-    op.scalar_type = scalar->type;
-  }
-  return {};
+void Communicator::scale(Operation& op, const Scalar& scalar) {
+  if (scalar.immediate) return set_scale(op.math, scalar);
+  op.math.scale = true;
+  op.scalar_at = scalar.address;
+  op.scalar_type = scalar.type;
 }
 
 void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
@@ -146,14 +137,20 @@ Result<Operation*> Communicator::prepare(const CollectiveCall& call) {
   const std::lock_guard lock(mutex_);
   Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), std::max(call.root, 0)));
   Operation* op = take_free();
+  make_room(*op, *plan);
   fill(*op, call, *plan, builtin_arithmetic(call));
-  if (call.op < kFirstUserOp) return op;
-  if (Status scaled = scale(*op, call.op); !scaled.ok()) {
-    op->next = free_;
-    free_ = op;
-    return scaled;
-  }
+  if (call.op >= kFirstUserOp) scale(*op, call.scalar);
   return op;
+}
+
+// run_small must not allocate: its operation has room for each of its plans beforehand.
+void Communicator::make_small_room(const Plan& plan) {
+  if (small_ == nullptr) small_ = take_free();
+  make_room(*small_, plan);
+  if (largest_small_ == nullptr || plan.lanes() > largest_small_->lanes() ||
+      plan.program.scratch_chunks > largest_small_->program.scratch_chunks) {
+    largest_small_ = &plan;
+  }
 }
 
 Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls) {
@@ -184,6 +181,7 @@ Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls
     free_ = op;
     return bound;
   }
+  make_room(*op, plan);
   return op;
 }
 
@@ -198,7 +196,7 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
   Plan* plan = made.get();
   candidates.push_back({root, std::move(made)});
   if (root == 0 && wanted < small_plans_[kind].size()) {
-    if (small_ == nullptr) small_ = take_free();
+    make_small_room(*plan);
     small_plans_[kind][wanted].store(plan, std::memory_order_release);
   }
   return plan;

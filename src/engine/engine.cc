@@ -1,11 +1,14 @@
 #include "src/engine/engine.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <new>
 
 #include "src/base/clock.h"
+#include "src/base/log.h"
 
 namespace accl {
 namespace {
@@ -81,32 +84,42 @@ void Engine::sleep_blocked() {
 }
 
 void Engine::run() {
-  uint64_t blocked_since = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    const Round now = round();
-    if (now != Round::kBlocked) blocked_since = 0;
-    switch (now) {
-      case Round::kMoved:
-        reactor_->run_once(0);
-        break;
-      case Round::kNothing:
-        doze(-1);
-        break;
-      case Round::kOthersDrive:
-        doze(1);
-        break;
-      case Round::kBlocked: {
-        const uint64_t time = now_ns();
-        if (blocked_since == 0) blocked_since = time;
-        const uint64_t waited = time - blocked_since;
-        reactor_->run_once(0);
-        if (waited > kYieldNs) {
-          sleep_blocked();
-        } else if (waited > kSpinNs) {
-          sched_yield();
-        }
-        break;
+    try {
+      turn();
+    } catch (const std::bad_alloc&) {
+      // The task or message at hand is lost, and whoever waits for it runs into its time-out; the
+      // process must live on.
+      ACCL_LOG(kWarn, kInit, "the engine is out of memory");
+      sched_yield();
+    }
+  }
+}
+
+void Engine::turn() {
+  const Round now = round();
+  if (now != Round::kBlocked) blocked_since_ns_ = 0;
+  switch (now) {
+    case Round::kMoved:
+      reactor_->run_once(0);
+      break;
+    case Round::kNothing:
+      doze(-1);
+      break;
+    case Round::kOthersDrive:
+      doze(1);
+      break;
+    case Round::kBlocked: {
+      const uint64_t time = now_ns();
+      if (blocked_since_ns_ == 0) blocked_since_ns_ = time;
+      const uint64_t waited = time - blocked_since_ns_;
+      reactor_->run_once(0);
+      if (waited > kYieldNs) {
+        sleep_blocked();
+      } else if (waited > kSpinNs) {
+        sched_yield();
       }
+      break;
     }
   }
 }

@@ -47,6 +47,7 @@ class Engine {
 
   Engine(std::unique_ptr<Reactor> reactor, Sleeper sleeper);
   void run();
+  void turn();
   Round round();
   Round drive(Charge& charge, uint64_t now);
   void doze(int timeout_ms);
@@ -55,7 +56,8 @@ class Engine {
   std::unique_ptr<Reactor> reactor_;
   Sleeper sleeper_;
   std::mutex mutex_;
-  std::vector<Charge> charges_;  // guarded by mutex_
+  std::vector<Charge> charges_;    // guarded by mutex_
+  uint64_t blocked_since_ns_ = 0;  // the thread's own
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stop_{false};
   Thread thread_;

@@ -255,6 +255,13 @@ std::string describe_point_to_point(uint32_t signature) {
   return std::to_string(signature - 1) + " bytes";
 }
 
+void make_room(Operation& op, const Plan& plan) {
+  op.lanes.reserve(plan.lanes());
+  op.scratch_count.reserve(static_cast<size_t>(plan.channels) *
+                           static_cast<size_t>(plan.program.scratch_chunks));
+  op.lent.reserve(4 * plan.sends.size() + 16);
+}
+
 void start(Operation& op) {
   const Plan& plan = *op.plan;
   const size_t lanes = plan.lanes();

@@ -10,6 +10,10 @@
 
 namespace accl {
 
+/// Makes room in `operation` for runs of `plan`: after it, `start` and `advance` allocate nothing
+/// (but for messages lent in unusual numbers). May throw std::bad_alloc.
+void make_room(Operation& operation, const Plan& plan);
+
 /// Sets the lanes of `operation` to their first step. The plan, buffers and arithmetic are set.
 void start(Operation& operation);
 
