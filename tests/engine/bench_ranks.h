@@ -18,8 +18,7 @@ namespace accl {
 class BenchRanks {
  public:
   explicit BenchRanks(int ranks, bool by_reference)
-      : ranks_(ranks),
-        by_reference_(by_reference),
+      : by_reference_(by_reference),
         pool_(std::move(*shm::StagingPool::create())),
         segment_(std::move(*shm::CommSegment::create(ranks))) {}
 
@@ -82,7 +81,6 @@ class BenchRanks {
     return made;
   }
 
-  int ranks_;
   bool by_reference_;
   std::unique_ptr<shm::StagingPool> pool_;
   std::shared_ptr<shm::CommSegment> segment_;
