@@ -42,6 +42,7 @@ Reactor::~Reactor() {
     const std::lock_guard lock(mutex_);
     tasks.swap(tasks_);
   }
+  const auto running = std::exchange(running_, {});
   auto kept = std::exchange(kept_, {});
   kept.clear();
   auto timers = std::exchange(timers_, {});
@@ -103,6 +104,7 @@ void Reactor::let_go(const void* object) {
 }
 
 int Reactor::wait_ms(int timeout_ms) const {
+  if (next_running_ < running_.size()) return 0;
   if (timers_.empty()) return timeout_ms;
   const uint64_t due = timers_.begin()->first;
   const uint64_t now = now_ns();
@@ -124,16 +126,19 @@ int Reactor::run_timers() {
 }
 
 int Reactor::run_tasks() {
-  std::vector<Task> tasks;
-  {
+  // What stands behind a task that has thrown comes first.
+  if (next_running_ == running_.size()) {
+    running_.clear();
+    next_running_ = 0;
     const std::lock_guard lock(mutex_);
-    tasks.swap(tasks_);
+    running_.swap(tasks_);
   }
-  for (Task& task : tasks) {
+  int ran = 0;
+  for (; next_running_ < running_.size(); ++ran) {
+    const Task task = std::move(running_[next_running_++]);
     task();
-    task = nullptr;
   }
-  return static_cast<int>(tasks.size());
+  return ran;
 }
 
 int Reactor::run_once(int timeout_ms) {

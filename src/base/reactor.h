@@ -92,7 +92,9 @@ class Reactor {
   TimerId next_timer_ = 1;
   std::vector<std::shared_ptr<void>> kept_;
   std::mutex mutex_;
-  std::vector<Task> tasks_;  ///< guarded by mutex_
+  std::vector<Task> tasks_;    ///< guarded by mutex_
+  std::vector<Task> running_;  ///< taken out of tasks_; the owner's
+  size_t next_running_ = 0;
 };
 
 /// Runs `task` in the reactor's owner thread (directly if that is the caller's) and waits for its

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "src/base/clock.h"
@@ -30,7 +31,13 @@ Join::Join(Reactor& reactor, std::shared_ptr<Door> door, const JoinOptions& opti
 Join::~Join() = default;
 
 Result<Wiring> Join::run() {
-  reactor_.post([self = shared_from_this()] { self->start(); });
+  reactor_.post([self = shared_from_this()] {
+    try {
+      self->start();
+    } catch (const std::bad_alloc&) {
+      self->finish(system_error("out of memory"));
+    }
+  });
   // The reactor keeps the time; this limit is for a reactor that does not run.
   const uint64_t limit_ns = now_ns() + (options_.timeout_ms + 2 * kGraceMs) * kNsPerMs;
   std::unique_lock lock(mutex_);
@@ -39,7 +46,9 @@ Result<Wiring> Join::run() {
     if (aborted || now_ns() > limit_ns) {
       reactor_.post([self = shared_from_this()] { self->release(); });
       if (aborted) return remote_error("initialisation was aborted");
-      return internal_error("initialisation timed out: the engine's thread does not run");
+      return system_error(
+          "initialisation timed out: the engine's thread did not answer, it hangs or has run out "
+          "of memory");
     }
     changed_.wait_for(lock, std::chrono::milliseconds(kLookMs));
   }
