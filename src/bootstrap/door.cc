@@ -160,18 +160,23 @@ std::shared_ptr<Dial> Dial::start(Reactor& reactor, const Target& target, Done d
 Dial::Dial(Reactor& reactor, const Target& target, Done done)
     : reactor_(reactor), target_(target), done_(std::move(done)) {}
 
-Dial::~Dial() { drop(); }
+Dial::~Dial() { unwatch(); }
 
 void Dial::cancel() {
   done_ = nullptr;
   drop();
 }
 
-void Dial::drop() {
+void Dial::unwatch() {
   if (connection_.fd() >= 0) reactor_.remove(connection_.fd());
+  reactor_.cancel(std::exchange(timer_, 0));
+}
+
+// Not for the destructor: a fresh Connection takes memory.
+void Dial::drop() {
+  unwatch();
   connection_ = Connection();
   handshake_.reset();
-  reactor_.cancel(std::exchange(timer_, 0));
 }
 
 void Dial::finish(Result<Connection> result) {

@@ -100,6 +100,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
   void go_on();
   void again();
   void finish(Result<Connection> result);
+  void unwatch();
   void drop();
 
   Reactor& reactor_;
