@@ -1,8 +1,11 @@
 #include "src/api/group.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "accl/device.h"
@@ -43,7 +46,27 @@ struct Group {
 
 // Apart from the rest, because every call looks at it.
 constinit thread_local int group_depth = 0;
-thread_local Group group;
+constinit thread_local Group* group_made = nullptr;
+
+// The calling thread's group, freed by a key's destructor: a thread_local object registers its own
+// with the C library, which ends the process if there is no memory for that. Throws bad_alloc.
+Group& this_group() {
+  if (group_made != nullptr) [[likely]]
+    return *group_made;
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    const auto end = [](void* ended) {
+      delete static_cast<Group*>(ended);
+      group_made = nullptr;
+    };
+    if (pthread_key_create(&made, end) != 0) throw std::bad_alloc();
+    return made;
+  }();
+  auto made = std::make_unique<Group>();
+  if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
+  group_made = made.release();
+  return *group_made;
+}
 
 void add_stream(Issue& issue, cudaStream_t stream) {
   if (std::find(issue.streams.begin(), issue.streams.end(), stream) == issue.streams.end()) {
@@ -78,22 +101,22 @@ Status check_self(Rank self, const std::vector<PointToPointCall>& transfers) {
 }
 
 Status prepare_transfers(std::span<const Call> calls, Communicator* communicator) {
-  Issue& issue = group.next_issue(communicator);
-  group.transfers.clear();
+  Issue& issue = this_group().next_issue(communicator);
+  this_group().transfers.clear();
   for (const Call& call : calls) {
     if (call.communicator != communicator || !call.is_point_to_point) continue;
-    group.transfers.push_back(call.transfer);
+    this_group().transfers.push_back(call.transfer);
     add_stream(issue, call.stream);
   }
-  ACCL_TRY(check_self(communicator->rank(), group.transfers));
-  issue.operation = ACCL_TRY(communicator->prepare(group.transfers));
+  ACCL_TRY(check_self(communicator->rank(), this_group().transfers));
+  issue.operation = ACCL_TRY(communicator->prepare(this_group().transfers));
   return {};
 }
 
 Status prepare_all(std::span<const Call> calls) {
   for (const Call& call : calls) {
     if (call.is_point_to_point) continue;
-    Issue& issue = group.next_issue(call.communicator);
+    Issue& issue = this_group().next_issue(call.communicator);
     issue.operation = ACCL_TRY(call.communicator->prepare(call.collective));
     add_stream(issue, call.stream);
   }
@@ -108,7 +131,7 @@ Status prepare_all(std::span<const Call> calls) {
   return {};
 }
 
-std::span<Issue> issues() { return {group.issues.data(), group.issue_count}; }
+std::span<Issue> issues() { return {this_group().issues.data(), this_group().issue_count}; }
 
 // Queues every operation; those whose streams are busy get their turn later.
 Status submit_all() {
@@ -152,7 +175,7 @@ bool drive_once(Communicator& communicator, uint64_t look_ns) {
 // Round-robin over the group's operations: until those that the caller waits for are done, and for
 // the others no longer than a spin without progress.
 void drive_all() {
-  Patience waiting = group.issues[0].communicator->patience();
+  Patience waiting = this_group().issues[0].communicator->patience();
   uint64_t look_ns = 0;
   for (;;) {
     bool moved = false;
@@ -194,7 +217,7 @@ Status leave_rest() {
 }
 
 Status execute(std::span<const Call> calls) {
-  group.issue_count = 0;
+  this_group().issue_count = 0;
   if (Status prepared = prepare_all(calls); !prepared.ok()) {
     for (Issue& issue : issues()) {
       if (issue.operation) issue.communicator->release(issue.operation);
@@ -279,23 +302,23 @@ void group_start() { group_depth++; }
 
 bool in_group() { return group_depth > 0; }
 
-void group_failed(const Status& why) { group.error = why.copy(); }
+void group_failed(const Status& why) { this_group().error = why.copy(); }
 
 Status group_end() {
   if (group_depth == 0) return invalid_usage("without a matching ncclGroupStart");
   if (--group_depth > 0) return {};
-  Status result = std::move(group.error);
-  group.error = {};
-  if (result.ok() && !group.inits.empty()) result = run_inits(group.inits);
-  group.inits.clear();
-  if (result.ok() && !group.calls.empty()) result = execute_held(group.calls);
-  group.calls.clear();
+  Status result = std::move(this_group().error);
+  this_group().error = {};
+  if (result.ok() && !this_group().inits.empty()) result = run_inits(this_group().inits);
+  this_group().inits.clear();
+  if (result.ok() && !this_group().calls.empty()) result = execute_held(this_group().calls);
+  this_group().calls.clear();
   return result;
 }
 
 Status submit(const Call& call) {
   if (group_depth > 0) {
-    group.calls.push_back(call);
+    this_group().calls.push_back(call);
     return {};
   }
   Status result;
@@ -305,7 +328,7 @@ Status submit(const Call& call) {
 
 Status submit_init(std::function<Status()> init) {
   if (group_depth == 0) return init();
-  group.inits.push_back(std::move(init));
+  this_group().inits.push_back(std::move(init));
   return {};
 }
 
