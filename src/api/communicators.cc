@@ -34,7 +34,7 @@ Status check_ranks(int ranks, int rank) {
   return {};
 }
 
-Status join(ncclComm_t handle, JoinRequest request) {
+Status join(ncclComm_t handle, const JoinRequest& request) {
   World* world = ACCL_TRY(World::get());
   auto made = Communicator::create(request, world->process(), handle->abort);
   if (!made.ok()) return std::move(made.status());

@@ -265,8 +265,9 @@ void Communicator::enter() {
   engine_.add(this);
   if (!segment_) return;
   std::vector<std::span<const std::byte>> slots;
+  slots.reserve(static_cast<size_t>(size_));
   for (Rank r = 0; r < size_; r++) slots.emplace_back(segment_->board(r));
-  board_ = Board(std::move(slots));
+  board_ = Board(slots);
   board_writer_ = BoardWriter(segment_->board(rank_));
   board_writer_.enter();
   control_->set_callbacks(

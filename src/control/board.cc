@@ -108,7 +108,8 @@ void BoardWriter::set_state(RankState state) {
   slot_->state.store(static_cast<uint32_t>(state), std::memory_order_release);
 }
 
-Board::Board(std::vector<std::span<const std::byte>> slots) {
+Board::Board(const std::vector<std::span<const std::byte>>& slots) {
+  slots_.reserve(slots.size());
   for (const auto slot : slots) {
     ACCL_ASSERT(slot.size() >= sizeof(BoardSlot));
     slots_.push_back(reinterpret_cast<const BoardSlot*>(slot.data()));

@@ -84,7 +84,7 @@ class Board {
  public:
   Board() = default;
   /// One slot per rank.
-  explicit Board(std::vector<std::span<const std::byte>> slots);
+  explicit Board(const std::vector<std::span<const std::byte>>& slots);
 
   /// The first operation, as far as the slots remember, on which two ranks disagree.
   std::optional<Mismatch> compare() const;

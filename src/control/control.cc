@@ -57,6 +57,7 @@ Result<std::vector<Contribution>> Control::all_gather(std::span<const std::byte>
 Result<std::vector<Blob>> Control::all_gather(std::span<const std::byte> mine) {
   std::vector<Contribution> contributions = ACCL_TRY(all_gather(mine, {}));
   std::vector<Blob> blobs;
+  blobs.reserve(contributions.size());
   for (Contribution& contribution : contributions) blobs.push_back(std::move(contribution.blob));
   return blobs;
 }

@@ -106,7 +106,7 @@ template <int kLanes>
 [[gnu::always_inline]] inline Vec<float, kLanes> widen_half(const Vec<uint16_t, kLanes>& code) {
   Vec<float, kLanes> result;
   if constexpr (kLanes == 4) {
-    long long half;
+    long long half = 0;
     std::memcpy(&half, &code, sizeof(half));
     const __m128 wide = _mm_cvtph_ps(_mm_cvtsi64_si128(half));
     std::memcpy(&result, &wide, sizeof(wide));
