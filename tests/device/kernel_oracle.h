@@ -151,7 +151,15 @@ inline uint64_t expected(DataType type, ReduceOp op, const Pass& pass, uint64_t 
   const float l = to_float(type, left);
   const float r = to_float(type, right);
   if (plain && extreme) return left_wins(op, l, r) ? left : right;
-  return from_float(type, float_value(op, pass, l, r));
+  if (pass.right == nullptr) return from_float(type, float_value(op, pass, l, r));
+  // A scaled operand is what a peer would have sent.
+  const auto scaled = [&](bool scale, float value) {
+    return scale ? to_float(type, from_float(type, value * static_cast<float>(pass.scale))) : value;
+  };
+  Pass rest = pass;
+  rest.scale_left = rest.scale_right = false;
+  return from_float(type,
+                    float_value(op, rest, scaled(pass.scale_left, l), scaled(pass.scale_right, r)));
 }
 
 inline uint64_t element(const void* from, DataType type, size_t index) {

@@ -148,6 +148,9 @@ TEST(ScenarioC25Blocked, CrossedBlockingCallsAreReported) {
     const ncclResult_t result = ncclAllReduce(&in, &out, 1, ncclInt, ncclSum, comms[rank], nullptr);
     check.refused(result, ncclRemoteError, {"time-out", "AllReduce", "waits for rank"}, "crossed");
     say(rank, board, failure_text(comms[rank]));
+    // An abort is told to the peers at once: each rank first gets its own time-out.
+    board.slots[static_cast<size_t>(rank)].stage.store(1);
+    while (board.slots[static_cast<size_t>(1 - rank)].stage.load() < 1) std::this_thread::yield();
     for (const ncclComm_t comm : comms) check.ok(ncclCommAbort(comm), "abort");
     return check.code();
   });

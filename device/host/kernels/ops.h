@@ -174,8 +174,23 @@ template <DataType type, int kLanes>
   return value;
 }
 
+/// Small floats as they are after having been stored and loaded once.
+template <DataType type, int kLanes>
+[[gnu::always_inline]] inline Vec<float, kLanes> rounded(const Vec<float, kLanes>& exact) {
+  const auto value = canonical<kLanes>(exact);
+  if constexpr (type == DataType::kBfloat16) {
+    return bits_as<Vec<float, kLanes>>(round_bfloat16<kLanes>(value) & 0xffff0000);
+  } else if constexpr (kPackedHalf<type, kLanes>) {
+    return widen_half<kLanes>(narrow_half<kLanes>(value));
+  } else {
+    return widen_bits<type, kLanes>(narrow_bits<type, kLanes>(value));
+  }
+}
+
 /// value = (scale * left (+) scale * right) / divisor, each of them optional. Not contracted to a
-/// fused multiply-add (-ffp-contract=off): every instruction set rounds the product.
+/// fused multiply-add (-ffp-contract=off): every instruction set rounds the product. A scaled
+/// operand is rounded to its type, as if a peer had sent it: so all ranks of an exchange come to
+/// the same bits.
 template <DataType type, ReduceOp op, bool kBinary>
 struct GeneralMath {
   using Number = decltype([] {
@@ -188,8 +203,11 @@ struct GeneralMath {
   Number left_factor;
   Number right_factor;
   uint32_t divide_by;
+  bool scale_left;
+  bool scale_right;
 
-  [[gnu::always_inline]] explicit GeneralMath(const Pass& pass) : divide_by(pass.divide_by) {
+  [[gnu::always_inline]] explicit GeneralMath(const Pass& pass)
+      : divide_by(pass.divide_by), scale_left(pass.scale_left), scale_right(pass.scale_right) {
     Number scale;
     if constexpr (kIsFloat<type>) {
       scale = static_cast<Number>(pass.scale);
@@ -205,7 +223,12 @@ struct GeneralMath {
                                                      const Vec<N, kLanes>& right) const {
     Vec<N, kLanes> value = left * (Vec<N, kLanes>{} + left_factor);
     if constexpr (kBinary) {
-      value = combine<type, op, N, kLanes>(value, right * (Vec<N, kLanes>{} + right_factor));
+      Vec<N, kLanes> other = right * (Vec<N, kLanes>{} + right_factor);
+      if constexpr (kIsFloat<type> && sizeof(typename Element<type>::Store) < 4) {
+        if (scale_left) value = rounded<type, kLanes>(value);
+        if (scale_right) other = rounded<type, kLanes>(other);
+      }
+      value = combine<type, op, N, kLanes>(value, other);
     }
     if (divide_by <= 1) return value;
     if constexpr (kIsFloat<type>) {
