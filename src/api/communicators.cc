@@ -43,13 +43,18 @@ Status join(ncclComm_t handle, const JoinRequest& request) {
   return {};
 }
 
+// Another thread may watch for the handle while the call goes on.
+void publish(ncclComm_t* comm, ncclComm_t handle) {
+  __atomic_store_n(comm, handle, __ATOMIC_RELEASE);
+}
+
 // The handle is the user's before the ranks have met, so that another thread can abort the wait.
 Status init_rank(ncclComm_t* comm, JoinRequest request) {
   request.config = ACCL_TRY(World::config());
   ncclComm_t handle = new_handle();
   if (handle == nullptr) return system_error("no memory for another communicator handle");
   handle->rank.store(request.rank);
-  *comm = handle;
+  publish(comm, handle);
   return submit_init([comm, handle, request = std::move(request)] {
     Status joined;
     try {
@@ -58,7 +63,7 @@ Status init_rank(ncclComm_t* comm, JoinRequest request) {
       joined = system_error("out of memory");
     }
     if (joined.ok()) return joined;
-    *comm = nullptr;
+    publish(comm, nullptr);
     handle->state.store(ncclComm::kGone, std::memory_order_release);
     return joined;
   });
@@ -67,7 +72,7 @@ Status init_rank(ncclComm_t* comm, JoinRequest request) {
 Status check_and_init(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank,
                       const ncclConfig_t* config) {
   if (comm == nullptr) return invalid_argument("comm is NULL");
-  *comm = nullptr;
+  publish(comm, nullptr);
   ACCL_TRY(check_ranks(nranks, rank));
   JoinRequest request{.ranks = nranks, .rank = rank};
   if (config != nullptr) ACCL_TRY(apply_user_config(*config, request));

@@ -21,7 +21,10 @@ void expect_steady(const Holdings& before, const Holdings& after, RankCheck& che
   const auto same = [&](int was, int is, const std::string& what) {
     check.that(was == is, what + ": " + std::to_string(was) + ", then " + std::to_string(is));
   };
-  same(before.descriptors, after.descriptors, "descriptors");
+  // Fewer is no leak: the engine may still have been closing some when it was counted before.
+  check.that(after.descriptors <= before.descriptors,
+             "descriptors: " + std::to_string(before.descriptors) + ", then " +
+                 std::to_string(after.descriptors));
   same(before.threads, after.threads, "threads");
   if (test::kSanitized) return;  // a sanitizer keeps memory and maps more of it
   same(before.mappings, after.mappings, "mappings");
@@ -66,7 +69,7 @@ TEST(ScenarioB07, CreateDestroyLoopLeaksNothing) {
     // A connection's last descriptor is closed by the engine, a moment after destroy.
     const Stopwatch watch;
     Holdings after = holdings();
-    while (after.descriptors != before.descriptors && watch.seconds() < 2) after = holdings();
+    while (after.descriptors > before.descriptors && watch.seconds() < 2) after = holdings();
     expect_steady(before, after, check);
     return check.code();
   };
