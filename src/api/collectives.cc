@@ -132,6 +132,7 @@ Status usable(const Use& use, ncclComm_t handle) {
     return use.why_not();
   if (handle->finalized.load(std::memory_order_relaxed)) [[unlikely]]
     return invalid_argument("the communicator has been finalized");
+  use->check_peers();
   return use->failure();
 }
 

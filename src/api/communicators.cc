@@ -275,6 +275,7 @@ ACCL_API(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* as
       *asyncError = ncclInProgress;
       return {};
     }
+    use->check_peers();
     const Status failure = use->failure();
     *asyncError = static_cast<ncclResult_t>(failure.code());
     if (!failure.ok()) accl::record_error(failure.text());

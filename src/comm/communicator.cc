@@ -103,6 +103,34 @@ std::vector<cudaStream_t> Communicator::take_failed_streams() {
   return std::move(failed_streams_);
 }
 
+// A rank may exit as soon as its own part is done. What it has sent lies in shared memory, so the
+// others get a moment to finish what they are at.
+void Communicator::note_death(const std::string& text) {
+  const std::lock_guard lock(failure_mutex_);
+  if (dead_since_ns_.load(std::memory_order_relaxed) != 0) return;
+  death_text_ = text;
+  dead_since_ns_.store(now_ns(), std::memory_order_release);
+}
+
+void Communicator::fail_if_orphaned() {
+  constexpr uint64_t kMomentNs = 100 * kNsPerMs;
+  const uint64_t since = dead_since_ns_.load(std::memory_order_acquire);
+  if (failed() || now_ns() - since < kMomentNs) return;
+  fail(remote_error(death_text()));
+}
+
+std::string Communicator::death_text() const {
+  const std::lock_guard lock(failure_mutex_);
+  return death_text_;
+}
+
+// A rank that aborts because another has died is not the cause.
+void Communicator::heard_abort(Rank from) {
+  std::string text = death_text();
+  if (text.empty()) text = fmt::format("rank {} called ncclCommAbort", from);
+  fail(remote_error(std::move(text)));
+}
+
 void Communicator::abort() {
   fail(invalid_usage("this communicator was aborted by ncclCommAbort"));
   if (control_) control_->flood(kAbortMessage, {});

@@ -83,6 +83,12 @@ class Communicator final : public Driven {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Poisons the communicator: every operation ends with this error. The first one wins.
   void fail(Status error);
+  /// Fails the communicator once a peer has been dead for a moment. Called by the calls of the API
+  /// and by whoever waits.
+  void check_peers() {
+    if (dead_since_ns_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      fail_if_orphaned();
+  }
   /// fail(), and the peers hear of it: they would wait for this rank in vain.
   void fail_and_tell(Status error);
   /// A stream has failed with an operation of this communicator; it is usable again after `close`
@@ -178,6 +184,10 @@ class Communicator final : public Driven {
 
   Plan* small_plan(const CollectiveCall& call) const;
   void queue_current(Operation& op);
+  void note_death(const std::string& text);
+  void heard_abort(Rank from);
+  std::string death_text() const;
+  void fail_if_orphaned();
   void begin(Operation& op);
   void end(Operation& op);
   void finish_head(Operation& op);
@@ -246,6 +256,8 @@ class Communicator final : public Driven {
   Status failure_;
   std::vector<cudaStream_t> failed_streams_;
   std::atomic<bool> failed_{false};
+  std::string death_text_;                  // guarded by failure_mutex_
+  std::atomic<uint64_t> dead_since_ns_{0};  // when a peer's death was heard of; 0: all live
   std::atomic<bool> closed_{false};
   std::atomic<int> references_{1};
 };

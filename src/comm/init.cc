@@ -274,14 +274,14 @@ void Communicator::enter() {
       {.on_message =
            [this](Rank from, uint16_t kind, std::span<const std::byte>) {
              if (kind == kAbortMessage) {
-               fail(remote_error(fmt::format("rank {} called ncclCommAbort", from)));
+               heard_abort(from);
              }
            },
        .on_verdict = [this](Code code, const std::string& text) { fail(Status(code, text)); },
        .on_death =
            [this](Rank rank, const std::string& text) {
              segment_->forget(rank);
-             fail(remote_error(text));
+             note_death(text);
            }});
 }
 

@@ -21,6 +21,7 @@ constexpr uint64_t kWarnNs = 60 * kNsPerSecond;
 }  // namespace
 
 void Communicator::look_around(uint64_t now) {
+  check_peers();
   const Operation* op = borrowed_operation();
   if (op == nullptr || failed()) return;
   if (head_waits_since_ns_ == 0 || head_waits_since_ns_ > now) {

@@ -143,8 +143,8 @@ inline int64_t reduced_whole(DataType type, TestOp op, std::span<const int> valu
   if (is_scaled(op)) result *= scalar_of(0);
   for (size_t r = 1; r < values.size(); r++) {
     const int64_t value = wrapped(type, values[r]);
-    if (op == TestOp::kProd) {
-      result *= value;
+    if (op == TestOp::kProd) {  // wraps
+      result = static_cast<int64_t>(static_cast<uint64_t>(result) * static_cast<uint64_t>(value));
     } else if (op == TestOp::kMax || op == TestOp::kMin) {
       const bool larger = is_signed(type)
                               ? value > result
