@@ -23,14 +23,17 @@ class RankCheck {
     if (!good) complain(what);
     return good;
   }
-  /// The call must succeed.
-  bool ok(ncclResult_t result, const std::string& what) {
-    return that(result == ncclSuccess,
-                what + ": result " + std::to_string(result) + ", " + ncclGetLastError(nullptr));
+  /// The call must succeed. Allocates only if it does not (tests count allocations).
+  bool ok(ncclResult_t result, const char* what) {
+    if (result == ncclSuccess) return true;
+    return that(false,
+                what + (": result " + std::to_string(result)) + ", " + ncclGetLastError(nullptr));
   }
-  bool ok(acclError_t result, const std::string& what) {
-    return that(result == acclSuccess, what + ": " + acclGetErrorString(result));
+  bool ok(acclError_t result, const char* what) {
+    if (result == acclSuccess) return true;
+    return that(false, std::string(what) + ": " + acclGetErrorString(result));
   }
+  bool ok(ncclResult_t result, const std::string& what) { return ok(result, what.c_str()); }
   /// The call must fail with `wanted` and a last error that contains every one of `parts`.
   bool refused(ncclResult_t result, ncclResult_t wanted, const std::vector<std::string>& parts,
                const std::string& what) {

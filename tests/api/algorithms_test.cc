@@ -1,0 +1,196 @@
+// Every algorithm, forced by NCCL_ALGO, with every collective that it can do, between processes and
+// between threads. What ran is read from the library's log.
+#include "src/plan/algorithms.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/base/sanitized.h"
+#include "tests/support/rank_check.h"
+#include "tests/support/test_call.h"
+
+namespace accl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The collective of a kind of call, as the library's log names it.
+Collective collective_of(TestKind kind) {
+  switch (kind) {
+    case TestKind::kAllReduce:
+      return Collective::kAllReduce;
+    case TestKind::kAllGather:
+      return Collective::kAllGather;
+    case TestKind::kReduceScatter:
+      return Collective::kReduceScatter;
+    case TestKind::kBroadcast:
+    case TestKind::kBcast:
+      return Collective::kBroadcast;
+    case TestKind::kReduce:
+      return Collective::kReduce;
+    case TestKind::kAllToAll:
+      return Collective::kAllToAll;
+    case TestKind::kShift:
+      break;
+  }
+  return Collective::kPointToPoint;
+}
+
+constexpr TestKind kKinds[] = {TestKind::kAllReduce, TestKind::kAllGather, TestKind::kReduceScatter,
+                               TestKind::kBroadcast, TestKind::kReduce,    TestKind::kAllToAll};
+
+/// A directory that goes away with its object.
+class LogFolder {
+ public:
+  LogFolder() {
+    std::string pattern = (fs::temp_directory_path() / "accl-log-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~LogFolder() { fs::remove_all(path_); }
+  LogFolder(const LogFolder&) = delete;
+  LogFolder& operator=(const LogFolder&) = delete;
+
+  /// To be called in a rank before the library is used.
+  void log_here() const {
+    setenv("NCCL_DEBUG", "INFO", 1);
+    setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
+    setenv("NCCL_DEBUG_FILE", (path_ / "log.%p").c_str(), 1);
+  }
+  /// The lines that tell of a choice.
+  std::vector<std::string> choices() const {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      std::ifstream file(entry.path());
+      for (std::string line; std::getline(file, line);) {
+        if (line.find(": plan ") != std::string::npos) all.push_back(line);
+      }
+    }
+    return all;
+  }
+
+ private:
+  fs::path path_;
+};
+
+void run_kind(TestKind kind, int ranks, int rank, ncclComm_t comm, RankCheck& check) {
+  uint64_t seed = 1;
+  for (const size_t count : {size_t{1}, size_t{1021}, size_t{50021}, size_t{300007}}) {
+    for (const int root : {0, ranks - 1}) {
+      for (const bool in_place : {false, true}) {
+        CallShape shape{.kind = kind,
+                        .type = seed % 2 == 0 ? ncclInt : ncclHalf,
+                        .op = reduces(kind) && seed % 3 == 0 ? TestOp::kScaledHost : TestOp::kSum,
+                        .count = count,
+                        .root = root,
+                        .in_place = in_place,
+                        .skew = seed % 5,
+                        .seed = seed};
+        seed++;
+        TestCall call(shape, rank, ranks);
+        if (check.ok(call.issue(comm, nullptr), shape.describe())) call.judge(check);
+        if (check.code() != 0) return;
+      }
+    }
+  }
+}
+
+// A collective that the algorithm cannot do is refused by name, and the communicator goes on.
+void expect_refusal(Algorithm algorithm, TestKind kind, int ranks, int rank, ncclComm_t comm,
+                    RankCheck& check) {
+  const std::string text = "NCCL_ALGO " + std::string(name_of(algorithm)) + " cannot do " +
+                           std::string(name_of(collective_of(kind)));
+  TestCall call({.kind = kind}, rank, ranks);
+  check.refused(call.issue(comm, nullptr), ncclInvalidUsage, {text}, text);
+}
+
+using Setup = std::tuple<RankKind, int, int>;
+
+class Algorithms : public testing::TestWithParam<Setup> {};
+
+TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
+  const auto [kind, ranks, number] = GetParam();
+  if (test::kSanitized && ranks > 3) GTEST_SKIP() << "too slow with a sanitizer";
+  const auto algorithm = static_cast<Algorithm>(number);
+  const LogFolder folder;
+  // Threads share the text of the last error, so only processes look at refusals.
+  const bool looks_at_refusals = kind == RankKind::kProcesses;
+  const auto body = [&, ranks = ranks](int rank, Blackboard& board) {
+    RankCheck check(rank);
+    ncclComm_t comm = nullptr;
+    if (!check.ok(join_ranks(&comm, ranks, rank, board), "init")) return 1;
+    for (const TestKind k : kKinds) {
+      if (supports(algorithm, collective_of(k))) {
+        run_kind(k, ranks, rank, comm, check);
+      } else if (looks_at_refusals) {
+        expect_refusal(algorithm, k, ranks, rank, comm, check);
+      }
+    }
+    check.ok(ncclCommDestroy(comm), "destroy");
+    return check.code();
+  };
+  // The settings are those of the forked processes: set here, taken back below.
+  folder.log_here();
+  setenv("NCCL_ALGO", std::string(name_of(algorithm)).c_str(), 1);
+  EXPECT_TRUE(run_ranks(kind, ranks, body, std::chrono::seconds(100)));
+  for (const char* name : {"NCCL_ALGO", "NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"}) {
+    unsetenv(name);
+  }
+
+  const std::string via = kind == RankKind::kProcesses ? "shm" : "local";
+  const std::string choice = " " + std::string(name_of(algorithm)) + " channels ";
+  const std::vector<std::string> lines = folder.choices();
+  for (const TestKind k : kKinds) {
+    const std::string name = " INFO " + std::string(name_of(collective_of(k))) + " class ";
+    size_t told = 0;
+    for (const std::string& line : lines) {
+      if (line.find(name) == std::string::npos) continue;
+      told++;
+      EXPECT_NE(line.find(choice), std::string::npos) << line;
+      EXPECT_TRUE(line.ends_with(" via " + via) || line.ends_with(" via self," + via)) << line;
+    }
+    EXPECT_EQ(told > 0, supports(algorithm, collective_of(k))) << name << told;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Algorithms,
+                         testing::Combine(testing::Values(RankKind::kProcesses, RankKind::kThreads),
+                                          testing::Values(2, 3, 8), testing::Range(0, kAlgorithms)),
+                         [](const auto& test) {
+                           std::string name = name_of(std::get<0>(test.param)) +
+                                              std::to_string(std::get<1>(test.param)) + "_" +
+                                              std::string(name_of(
+                                                  static_cast<Algorithm>(std::get<2>(test.param))));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(AlgorithmSetting, UnknownNamesAreRefused) {
+  EXPECT_TRUE(run_ranks(RankKind::kProcesses, 1, [](int rank, Blackboard& board) {
+    setenv("NCCL_ALGO", "Rings", 1);
+    RankCheck check(rank);
+    ncclComm_t comm = nullptr;
+    check.refused(join_ranks(&comm, 1, rank, board), ncclInvalidUsage,
+                  {"NCCL_ALGO 'Rings' is unknown", "ring", "hierarchical"}, "init");
+    return check.code();
+  }));
+}
+
+TEST(AlgorithmSetting, RanksMustAgree) {
+  EXPECT_TRUE(run_ranks(RankKind::kProcesses, 3, [](int rank, Blackboard& board) {
+    setenv("NCCL_ALGO", rank == 2 ? "tree" : "ring", 1);
+    RankCheck check(rank);
+    ncclComm_t comm = nullptr;
+    check.refused(join_ranks(&comm, 3, rank, board), ncclInvalidUsage,
+                  {"NCCL_ALGO differs: rank 0 has 'ring', rank 2 has 'tree'"}, "init");
+    return check.code();
+  }));
+}
+
+}  // namespace
+}  // namespace accl
