@@ -136,22 +136,31 @@ void Communicator::abort() {
   if (control_) control_->flood(kAbortMessage, {});
 }
 
-Operation* Communicator::take_free() {
-  if (free_ == nullptr) {
+// Point-to-point operations hold a program of their own and are kept apart.
+Operation* Communicator::take_free(bool p2p) {
+  Operation*& first = p2p ? free_p2p_ : free_;
+  if (first == nullptr) {
     pool_.push_back(std::make_unique<Operation>());
-    return pool_.back().get();
+    first = pool_.back().get();
+    if (p2p) first->call.collective = Collective::kPointToPoint;
   }
-  Operation* op = free_;
-  free_ = op->next;
+  make_room(*first, room_);  // it stays in the list if there is no memory
+  Operation* op = first;
+  first = op->next;
   op->next = nullptr;
   return op;
+}
+
+void Communicator::put_back(Operation* op) {
+  Operation*& first = op->is_p2p() ? free_p2p_ : free_;
+  op->next = first;
+  first = op;
 }
 
 void Communicator::release(Operation* operation) {
   const std::lock_guard lock(mutex_);
   operation->state.store(OperationState::kFree, std::memory_order_relaxed);
-  operation->next = free_;
-  free_ = operation;
+  put_back(operation);
 }
 
 void Communicator::submit(Operation* operation) {
@@ -294,9 +303,8 @@ void Communicator::queue_current(Operation& op) {
   queued_.fetch_add(1, std::memory_order_release);
   small_ = nullptr;  // another one takes its place, if there is memory for it
   try {
-    make_small_room(*largest_small_);
+    small_ = take_free(false);
   } catch (const std::bad_alloc&) {
-    small_ = nullptr;
   }
 }
 

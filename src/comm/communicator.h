@@ -167,7 +167,8 @@ class Communicator final : public Driven {
   Status bind(Plan& plan);
   void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
 
-  void make_small_room(const Plan& plan);
+  void cover(const Plan& plan);
+  void publish_small(std::atomic<Plan*>& place, Plan* plan);
 
   // connect.cc
   Result<SendEnd*> send_end(Rank peer, int stream);
@@ -191,7 +192,8 @@ class Communicator final : public Driven {
   void begin(Operation& op);
   void end(Operation& op);
   void finish_head(Operation& op);
-  Operation* take_free();
+  Operation* take_free(bool p2p);
+  void put_back(Operation* op);
   const Scalar* find_scalar(int op) const;
   int user_op(size_t index) const { return op_base_ + static_cast<int>(index); }
 
@@ -232,6 +234,8 @@ class Communicator final : public Driven {
   uint32_t next_plan_id_ = 1;
   std::vector<std::unique_ptr<Operation>> pool_;
   Operation* free_ = nullptr;
+  Operation* free_p2p_ = nullptr;
+  Room room_;  // of every operation that is taken
   std::vector<std::optional<Scalar>> scalars_;
   const int op_base_;  // differs between communicators, so that foreign operators show
 
@@ -244,8 +248,7 @@ class Communicator final : public Driven {
   Operation* current_ = nullptr;  // begun and not finished
   uint64_t sequence_ = 0;         // collectives begun
   uint64_t operations_ = 0;       // operations begun
-  const Plan* largest_small_ = nullptr;
-  Operation* small_ = nullptr;  // run_small's, from the pool
+  Operation* small_ = nullptr;    // run_small's, from the pool
   Recorder recorder_;
   uint64_t head_waits_since_ns_ = 0;
   uint64_t next_death_check_ns_ = 0;

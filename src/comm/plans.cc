@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
@@ -136,26 +137,43 @@ void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
 Result<Operation*> Communicator::prepare(const CollectiveCall& call) {
   const std::lock_guard lock(mutex_);
   Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), std::max(call.root, 0)));
-  Operation* op = take_free();
-  make_room(*op, *plan);
+  Operation* op = take_free(false);
   fill(*op, call, *plan, builtin_arithmetic(call));
   if (call.op >= kFirstUserOp) scale(*op, call.scalar);
   return op;
 }
 
-// run_small must not allocate: its operation has room for each of its plans beforehand.
-void Communicator::make_small_room(const Plan& plan) {
-  if (small_ == nullptr) small_ = take_free();
-  make_room(*small_, plan);
-  if (largest_small_ == nullptr || plan.lanes() > largest_small_->lanes() ||
-      plan.program.scratch_chunks > largest_small_->program.scratch_chunks) {
-    largest_small_ = &plan;
+// All operations get room for `plan`: those of the pool when they are taken, run_small's now,
+// unless another thread is using it.
+void Communicator::cover(const Plan& plan) {
+  if (!room_.cover(plan) || !try_borrow()) return;
+  try {
+    if (small_ != nullptr) make_room(*small_, room_);
+  } catch (const std::bad_alloc&) {
+    // Later, when somebody takes it.
   }
+  give_back();
+}
+
+// run_small must not allocate: its operation has room for a plan before it may use it. The
+// operation is the borrower's; while another thread has the loan, the plan stays unpublished for
+// this time.
+void Communicator::publish_small(std::atomic<Plan*>& place, Plan* plan) {
+  if (!try_borrow()) return;
+  try {
+    if (small_ == nullptr) small_ = take_free(false);
+    make_room(*small_, room_);
+  } catch (const std::bad_alloc&) {
+    give_back();
+    return;
+  }
+  place.store(plan, std::memory_order_release);
+  give_back();
 }
 
 Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls) {
   const std::lock_guard lock(mutex_);
-  Operation* op = take_free();
+  Operation* op = take_free(true);
   op->call = {.collective = Collective::kPointToPoint, .count = calls.size()};
   op->in = nullptr;
   op->out = nullptr;
@@ -177,11 +195,11 @@ Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls
   }
   point_to_point(transfers_, plan.program);
   if (Status bound = bind(plan); !bound.ok()) {
-    op->next = free_;
-    free_ = op;
+    put_back(op);
     return bound;
   }
-  make_room(*op, plan);
+  cover(plan);
+  make_room(*op, room_);
   return op;
 }
 
@@ -189,15 +207,19 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
   const auto kind = static_cast<size_t>(collective);
   const auto wanted = static_cast<size_t>(size_class(bytes));
   std::vector<CachedPlan>& candidates = plans_[kind][wanted];
+  Plan* plan = nullptr;
   for (const CachedPlan& cached : candidates) {
-    if (cached.root == root) return cached.plan.get();
+    if (cached.root == root) plan = cached.plan.get();
   }
-  std::unique_ptr<Plan> made = ACCL_TRY(make_plan(collective, bytes, root));
-  Plan* plan = made.get();
-  candidates.push_back({root, std::move(made)});
+  if (plan == nullptr) {
+    std::unique_ptr<Plan> made = ACCL_TRY(make_plan(collective, bytes, root));
+    plan = made.get();
+    candidates.push_back({root, std::move(made)});
+    cover(*plan);
+  }
   if (root == 0 && wanted < small_plans_[kind].size()) {
-    make_small_room(*plan);
-    small_plans_[kind][wanted].store(plan, std::memory_order_release);
+    std::atomic<Plan*>& place = small_plans_[kind][wanted];
+    if (place.load(std::memory_order_relaxed) == nullptr) publish_small(place, plan);
   }
   return plan;
 }

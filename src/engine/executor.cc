@@ -255,11 +255,35 @@ std::string describe_point_to_point(uint32_t signature) {
   return std::to_string(signature - 1) + " bytes";
 }
 
-void make_room(Operation& op, const Plan& plan) {
-  op.lanes.reserve(plan.lanes());
-  op.scratch_count.reserve(static_cast<size_t>(plan.channels) *
-                           static_cast<size_t>(plan.program.scratch_chunks));
-  op.lent.reserve(4 * plan.sends.size() + 16);
+bool Room::cover(const Plan& plan) {
+  const Room before = *this;
+  const Program& program = plan.program;
+  lanes = std::max(lanes, plan.lanes());
+  scratch = std::max(
+      scratch, static_cast<size_t>(plan.channels) * static_cast<size_t>(program.scratch_chunks));
+  lent = std::max(lent, 4 * plan.sends.size() + 16);
+  if (plan.collective != Collective::kPointToPoint) return *this != before;
+  transfers = std::max(transfers, static_cast<size_t>(program.in_chunks));
+  program_lanes = std::max(program_lanes, program.lanes.size());
+  for (const Lane& lane : program.lanes) steps = std::max(steps, lane.size());
+  ports = std::max(ports, plan.ports());
+  return *this != before;
+}
+
+void make_room(Operation& op, const Room& room) {
+  constexpr size_t kUsualStreams = 8;  // of one group's calls
+  op.turns.reserve(kUsualStreams);
+  op.lanes.reserve(room.lanes);
+  op.scratch_count.reserve(room.scratch);
+  op.lent.reserve(room.lent);
+  if (!op.is_p2p()) return;
+  Program& program = op.p2p.program;
+  op.extents.reserve(room.transfers);
+  op.p2p.sends.reserve(room.ports);
+  op.p2p.recvs.reserve(room.ports);
+  program.ports.reserve(room.ports);
+  if (program.lanes.size() < room.program_lanes) program.lanes.resize(room.program_lanes);
+  for (Lane& lane : program.lanes) lane.reserve(room.steps);
 }
 
 void start(Operation& op) {

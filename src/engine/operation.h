@@ -75,6 +75,23 @@ struct Turn {
 
 enum class OperationState : uint8_t { kFree, kQueued, kDone };
 
+/// The most that the operations of a communicator have needed so far. Any of them may be taken for
+/// any call, so all get room for the largest: once every shape of call was seen, nothing is
+/// allocated.
+struct Room {
+  size_t lanes = 0;
+  size_t scratch = 0;
+  size_t lent = 0;
+  size_t transfers = 0;  ///< from here on of point-to-point operations
+  size_t program_lanes = 0;
+  size_t steps = 0;  ///< in one lane
+  size_t ports = 0;
+
+  /// Becomes enough for `plan` too; true if it was not.
+  bool cover(const Plan& plan);
+  bool operator==(const Room&) const = default;
+};
+
 struct Operation {
   CallSignature call;
   uint32_t signature = 0;  ///< hash of `call`; travels in every message
