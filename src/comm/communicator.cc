@@ -304,6 +304,7 @@ void Communicator::queue_current(Operation& op) {
   small_ = nullptr;  // another one takes its place, if there is memory for it
   try {
     small_ = take_free(false);
+    small_room_ = room_;
   } catch (const std::bad_alloc&) {
   }
 }

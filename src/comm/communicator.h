@@ -167,7 +167,7 @@ class Communicator final : public Driven {
   Status bind(Plan& plan);
   void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
 
-  void cover(const Plan& plan);
+  void grow_small();
   void publish_small(std::atomic<Plan*>& place, Plan* plan);
 
   // connect.cc
@@ -235,7 +235,8 @@ class Communicator final : public Driven {
   std::vector<std::unique_ptr<Operation>> pool_;
   Operation* free_ = nullptr;
   Operation* free_p2p_ = nullptr;
-  Room room_;  // of every operation that is taken
+  Room room_;        // of every operation that is taken
+  Room small_room_;  // of small_
   std::vector<std::optional<Scalar>> scalars_;
   const int op_base_;  // differs between communicators, so that foreign operators show
 

@@ -42,7 +42,7 @@ void Communicator::look_around(uint64_t now) {
 bool Communicator::find_mismatch(const Operation& op, uint64_t waited) {
   if (mismatch_proposed_) return true;
   if (op.is_p2p()) return find_wrong_size(op);
-  const bool all_here = board_.laggards(op.call.sequence, rank_).empty();
+  const bool all_here = board_.all_began(op.call.sequence, rank_);
   if (!all_here && waited < kWaitForAllNs) return false;
   const std::optional<Mismatch> mismatch = board_.compare();
   if (!mismatch) return false;

@@ -137,20 +137,22 @@ void Communicator::fill(Operation& op, const CollectiveCall& call, Plan& plan,
 Result<Operation*> Communicator::prepare(const CollectiveCall& call) {
   const std::lock_guard lock(mutex_);
   Plan* plan = ACCL_TRY(plan_for(call.collective, class_bytes(call), std::max(call.root, 0)));
+  grow_small();
   Operation* op = take_free(false);
   fill(*op, call, *plan, builtin_arithmetic(call));
   if (call.op >= kFirstUserOp) scale(*op, call.scalar);
   return op;
 }
 
-// All operations get room for `plan`: those of the pool when they are taken, run_small's now,
-// unless another thread is using it.
-void Communicator::cover(const Plan& plan) {
-  if (!room_.cover(plan) || !try_borrow()) return;
+// The operations of the pool get the room of the largest call when they are taken, run_small's
+// here, unless another thread is using it just now.
+void Communicator::grow_small() {
+  if (small_room_ == room_ || !try_borrow()) return;
   try {
     if (small_ != nullptr) make_room(*small_, room_);
+    small_room_ = room_;
   } catch (const std::bad_alloc&) {
-    // Later, when somebody takes it.
+    // Later, when there is memory.
   }
   give_back();
 }
@@ -163,6 +165,7 @@ void Communicator::publish_small(std::atomic<Plan*>& place, Plan* plan) {
   try {
     if (small_ == nullptr) small_ = take_free(false);
     make_room(*small_, room_);
+    small_room_ = room_;
   } catch (const std::bad_alloc&) {
     give_back();
     return;
@@ -198,8 +201,9 @@ Result<Operation*> Communicator::prepare(std::span<const PointToPointCall> calls
     put_back(op);
     return bound;
   }
-  cover(plan);
+  room_.cover(plan);
   make_room(*op, room_);
+  grow_small();
   return op;
 }
 
@@ -215,7 +219,7 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
     std::unique_ptr<Plan> made = ACCL_TRY(make_plan(collective, bytes, root));
     plan = made.get();
     candidates.push_back({root, std::move(made)});
-    cover(*plan);
+    room_.cover(*plan);
   }
   if (root == 0 && wanted < small_plans_[kind].size()) {
     std::atomic<Plan*>& place = small_plans_[kind][wanted];

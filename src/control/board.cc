@@ -150,6 +150,17 @@ std::string Board::describe_rank(Rank rank) const {
   return describe_process(rank, pid, name.data());
 }
 
+bool Board::agree(uint64_t sequence) const {
+  std::optional<CallSignature> first;
+  for (Rank rank = 0; rank < static_cast<Rank>(slots_.size()); ++rank) {
+    const std::optional<CallSignature> mine = signature(rank, sequence);
+    if (!mine) continue;
+    if (!first) first = mine;
+    if (*mine != *first) return false;
+  }
+  return true;
+}
+
 std::optional<Mismatch> Board::compare() const {
   uint64_t last = 0;
   for (const BoardSlot* slot : slots_) {
@@ -158,6 +169,7 @@ std::optional<Mismatch> Board::compare() const {
   // Ranks may be at different operations; look at every one that a slot may still remember.
   const uint64_t window = 2 * BoardSlot::kHistory;
   for (uint64_t turn = last > window ? last - window : 1; turn != 0 && turn <= last; ++turn) {
+    if (agree(turn - 1)) continue;  // whoever waits long looks often: this allocates nothing
     std::vector<std::pair<CallSignature, std::vector<Rank>>> calls;
     for (Rank rank = 0; rank < static_cast<Rank>(slots_.size()); ++rank) {
       const std::optional<CallSignature> mine = signature(rank, turn - 1);
@@ -175,6 +187,14 @@ std::optional<Mismatch> Board::compare() const {
                                   differing_fields(calls) + ": " + describe_signatures(calls)};
   }
   return std::nullopt;
+}
+
+bool Board::all_began(uint64_t sequence, Rank self) const {
+  for (Rank rank = 0; rank < static_cast<Rank>(slots_.size()); ++rank) {
+    const uint64_t turn = slots_[static_cast<size_t>(rank)]->turn.load(std::memory_order_acquire);
+    if (rank != self && turn < sequence + 1) return false;
+  }
+  return true;
 }
 
 std::vector<Rank> Board::laggards(uint64_t sequence, Rank self) const {

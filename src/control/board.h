@@ -88,6 +88,8 @@ class Board {
 
   /// The first operation, as far as the slots remember, on which two ranks disagree.
   std::optional<Mismatch> compare() const;
+  /// True if `laggards` is empty. Does not allocate.
+  bool all_began(uint64_t sequence, Rank self) const;
   /// Ranks (without `self`) that have not published operation `sequence` yet.
   std::vector<Rank> laggards(uint64_t sequence, Rank self) const;
   /// "operation 40 AllReduce waits for rank 5 (pid 123 on host h); its last operation is 39"; empty
@@ -100,6 +102,9 @@ class Board {
   RankState state(Rank rank) const;
 
  private:
+  /// True if all ranks whose slots have that operation called the same.
+  bool agree(uint64_t sequence) const;
+
   std::vector<const BoardSlot*> slots_;
 };
 

@@ -255,19 +255,17 @@ std::string describe_point_to_point(uint32_t signature) {
   return std::to_string(signature - 1) + " bytes";
 }
 
-bool Room::cover(const Plan& plan) {
-  const Room before = *this;
+void Room::cover(const Plan& plan) {
   const Program& program = plan.program;
   lanes = std::max(lanes, plan.lanes());
   scratch = std::max(
       scratch, static_cast<size_t>(plan.channels) * static_cast<size_t>(program.scratch_chunks));
   lent = std::max(lent, 4 * plan.sends.size() + 16);
-  if (plan.collective != Collective::kPointToPoint) return *this != before;
+  if (plan.collective != Collective::kPointToPoint) return;
   transfers = std::max(transfers, static_cast<size_t>(program.in_chunks));
   program_lanes = std::max(program_lanes, program.lanes.size());
   for (const Lane& lane : program.lanes) steps = std::max(steps, lane.size());
   ports = std::max(ports, plan.ports());
-  return *this != before;
 }
 
 void make_room(Operation& op, const Room& room) {

@@ -87,8 +87,8 @@ struct Room {
   size_t steps = 0;  ///< in one lane
   size_t ports = 0;
 
-  /// Becomes enough for `plan` too; true if it was not.
-  bool cover(const Plan& plan);
+  /// Becomes enough for `plan` too.
+  void cover(const Plan& plan);
   bool operator==(const Room&) const = default;
 };
 

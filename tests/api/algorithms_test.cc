@@ -101,8 +101,11 @@ void run_kind(TestKind kind, int ranks, int rank, ncclComm_t comm, RankCheck& ch
 }
 
 // A collective that the algorithm cannot do is refused by name, and the communicator goes on.
-void expect_refusal(Algorithm algorithm, TestKind kind, int ranks, int rank, ncclComm_t comm,
-                    RankCheck& check) {
+void expect_refusal(Algorithm algorithm, TestKind kind, ncclComm_t comm, RankCheck& check) {
+  int ranks = 0;
+  int rank = 0;
+  check.ok(ncclCommCount(comm, &ranks), "count");
+  check.ok(ncclCommUserRank(comm, &rank), "rank");
   const std::string text = "NCCL_ALGO " + std::string(name_of(algorithm)) + " cannot do " +
                            std::string(name_of(collective_of(kind)));
   TestCall call({.kind = kind}, rank, ranks);
@@ -128,7 +131,7 @@ TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
       if (supports(algorithm, collective_of(k))) {
         run_kind(k, ranks, rank, comm, check);
       } else if (looks_at_refusals) {
-        expect_refusal(algorithm, k, ranks, rank, comm, check);
+        expect_refusal(algorithm, k, comm, check);
       }
     }
     check.ok(ncclCommDestroy(comm), "destroy");

@@ -104,6 +104,9 @@ TEST(Board, NamesTheLateRanks) {
   slots.writers[1].publish(all_reduce(40));
   slots.writers[2].publish(all_reduce(39));
   EXPECT_EQ(slots.board.laggards(40, 0), std::vector<Rank>{2});
+  EXPECT_FALSE(slots.board.all_began(40, 0));
+  EXPECT_TRUE(slots.board.all_began(40, 2));
+  EXPECT_TRUE(slots.board.all_began(39, 0));
   EXPECT_EQ(slots.board.describe_laggards(all_reduce(40), 0),
             "operation 40 AllReduce waits for rank 2 (pid " + std::to_string(getpid()) +
                 " on host " + host_name() + "); its last operation is 39");

@@ -44,14 +44,18 @@ namespace {
 
 constexpr size_t kLargest = 200000;
 
-/// Buffers and streams of one rank.
+/// One rank, its buffers and streams.
 struct Rig {
+  int ranks = 0;
+  int rank = 0;
+  ncclComm_t comm = nullptr;
   std::vector<float> in = std::vector<float>(kLargest * 8, 1);
   std::vector<float> out = std::vector<float>(kLargest * 8);
   std::array<acclStream_t, 2> streams{};
 };
 
-void collectives(Rig& rig, ncclComm_t comm, cudaStream_t stream, RankCheck& check) {
+void collectives(Rig& rig, cudaStream_t stream, RankCheck& check) {
+  const ncclComm_t comm = rig.comm;
   float* in = rig.in.data();
   float* out = rig.out.data();
   for (const size_t count : {size_t{2}, size_t{500}, size_t{30000}, kLargest}) {
@@ -65,13 +69,13 @@ void collectives(Rig& rig, ncclComm_t comm, cudaStream_t stream, RankCheck& chec
 }
 
 // Exchanges of several shapes, with a collective in the same group.
-void groups(Rig& rig, int ranks, int rank, ncclComm_t comm, std::array<cudaStream_t, 2> streams,
-            RankCheck& check) {
+void groups(Rig& rig, std::array<cudaStream_t, 2> streams, RankCheck& check) {
+  const ncclComm_t comm = rig.comm;
   for (const size_t count : {size_t{1}, size_t{3000}, size_t{100000}}) {
     check.ok(ncclGroupStart(), "GroupStart");
-    for (int peer = 0; peer < ranks; peer++) {
+    for (int peer = 0; peer < rig.ranks; peer++) {
       const size_t at = static_cast<size_t>(peer) * count;
-      if (count > 1 || peer != rank) {
+      if (count > 1 || peer != rig.rank) {
         check.ok(ncclSend(&rig.in[at], count, ncclFloat, peer, comm, streams[0]), "Send");
         check.ok(ncclRecv(&rig.out[at], count, ncclFloat, peer, comm, streams[0]), "Recv");
       }
@@ -83,15 +87,14 @@ void groups(Rig& rig, int ranks, int rank, ncclComm_t comm, std::array<cudaStrea
   }
 }
 
-void one_round(Rig& rig, int ranks, int rank, ncclComm_t comm, bool real, RankCheck& check) {
-  collectives(rig, comm, real ? rig.streams[0] : nullptr, check);
-  groups(rig, ranks, rank, comm, real ? rig.streams : std::array<cudaStream_t, 2>{nullptr, nullptr},
-         check);
+void one_round(Rig& rig, bool real, RankCheck& check) {
+  collectives(rig, real ? rig.streams[0] : nullptr, check);
+  groups(rig, real ? rig.streams : std::array<cudaStream_t, 2>{nullptr, nullptr}, check);
   for (const acclStream_t stream : rig.streams) check.ok(acclStreamSynchronize(stream), "sync");
 }
 
 // The deepest that the streams' queues get: everything waits until the whole round is submitted.
-void gated_round(Rig& rig, int ranks, int rank, ncclComm_t comm, RankCheck& check) {
+void gated_round(Rig& rig, RankCheck& check) {
   std::atomic<bool> open{false};
   const auto gate = [](void* at) {
     return static_cast<std::atomic<bool>*>(at)->load() ? acclPollDone : acclPollPending;
@@ -99,8 +102,8 @@ void gated_round(Rig& rig, int ranks, int rank, ncclComm_t comm, RankCheck& chec
   for (const acclStream_t stream : rig.streams) {
     check.ok(acclStreamPoll(stream, gate, &open), "gate");
   }
-  collectives(rig, comm, rig.streams[0], check);
-  groups(rig, ranks, rank, comm, rig.streams, check);
+  collectives(rig, rig.streams[0], check);
+  groups(rig, rig.streams, check);
   open.store(true);
   for (const acclStream_t stream : rig.streams) check.ok(acclStreamSynchronize(stream), "sync");
 }
@@ -119,13 +122,13 @@ TEST_P(Allocations, NoneOnceWarm) {
   EXPECT_TRUE(run_with_comm(
       kind, ranks,
       [ranks = ranks, real = real](int rank, ncclComm_t comm, RankCheck& check) {
-        Rig rig;
+        Rig rig{.ranks = ranks, .rank = rank, .comm = comm};
         for (acclStream_t& stream : rig.streams) check.ok(acclStreamCreate(&stream), "stream");
-        for (int i = 0; i < 3; i++) gated_round(rig, ranks, rank, comm, check);
-        for (int i = 0; i < 5; i++) one_round(rig, ranks, rank, comm, real, check);
+        for (int i = 0; i < 3; i++) gated_round(rig, check);
+        for (int i = 0; i < 5; i++) one_round(rig, real, check);
         for (int i = 0; i < 3; i++) barrier(comm, check);
         const long before = allocations.load();
-        for (int i = 0; i < 10; i++) one_round(rig, ranks, rank, comm, real, check);
+        for (int i = 0; i < 10; i++) one_round(rig, real, check);
         const long after = allocations.load();
         for (int i = 0; i < 3; i++) barrier(comm, check);
         check.that(after == before, std::to_string(after - before) + " allocations in 10 rounds");
