@@ -10,8 +10,8 @@
 
 namespace accl {
 
-/// Gives a free operation so much room: for plans that it covers, `start` and `advance` then allocate
-/// nothing (but for messages lent in unusual numbers). May throw std::bad_alloc.
+/// Gives a free operation so much room: for plans that it covers, `start` and `advance` then
+/// allocate nothing (but for messages lent in unusual numbers). May throw std::bad_alloc.
 void make_room(Operation& operation, const Room& room);
 
 /// Sets the lanes of `operation` to their first step. The plan, buffers and arithmetic are set.

@@ -71,15 +71,16 @@ class ScenarioC23 : public testing::TestWithParam<std::tuple<RankKind, bool>> {}
 
 TEST_P(ScenarioC23, SeveralMessagesToOnePeerKeepTheirOrder) {
   const auto [kind, with_stream] = GetParam();
-  EXPECT_TRUE(run_with_comm(kind, 2, [with_stream](int rank, ncclComm_t comm, RankCheck& check) {
-    acclStream_t stream = nullptr;
-    if (with_stream) check.ok(acclStreamCreate(&stream), "stream");
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-      if (rank == 0) send_all(draw(seed, seed + 100), comm, stream, check);
-      if (rank == 1) receive_all(draw(seed, seed + 200), comm, stream, check);
-    }
-    if (stream != nullptr) check.ok(acclStreamDestroy(stream), "stream");
-  }));
+  EXPECT_TRUE(run_with_comm(
+      kind, 2, [with_stream = with_stream](int rank, ncclComm_t comm, RankCheck& check) {
+        acclStream_t stream = nullptr;
+        if (with_stream) check.ok(acclStreamCreate(&stream), "stream");
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+          if (rank == 0) send_all(draw(seed, seed + 100), comm, stream, check);
+          if (rank == 1) receive_all(draw(seed, seed + 200), comm, stream, check);
+        }
+        if (stream != nullptr) check.ok(acclStreamDestroy(stream), "stream");
+      }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ScenarioC23,

@@ -80,10 +80,10 @@ void all_turns(int turns, int rank, ncclComm_t comm, RankCheck& check) {
 
 TEST(ScenarioC24, EverybodySendsBeforeReceiving) {
   keep_to_two_cores();
-  const int turns = test::kSanitized ? 2 : 50;
+  constexpr int kTurns = test::kSanitized ? 2 : 50;
   EXPECT_TRUE(run_with_comm(
       RankKind::kProcesses, kRanks,
-      [turns](int rank, ncclComm_t comm, RankCheck& check) { all_turns(turns, rank, comm, check); },
+      [](int rank, ncclComm_t comm, RankCheck& check) { all_turns(kTurns, rank, comm, check); },
       std::chrono::seconds(100)));
 }
 
