@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -19,19 +20,29 @@ namespace accl {
 
 namespace {
 
-// The first 4 KiB of a small file of the kernel's; empty if there is none.
-std::string read_file(const std::string& name) {
-  const Fd file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> text;
-  const ssize_t bytes = file ? read(file.get(), text.data(), text.size()) : 0;
-  return bytes > 0 ? std::string(text.data(), static_cast<size_t>(bytes)) : std::string();
-}
+/// What a small file of the kernel's says, its first 4 KiB; empty if there is none. Whoever waits
+/// looks at its peers again and again, so nothing is allocated.
+class SmallFile {
+ public:
+  explicit SmallFile(const char* name) {
+    const Fd file(open(name, O_RDONLY | O_CLOEXEC));
+    const ssize_t bytes = file ? read(file.get(), bytes_.data(), bytes_.size()) : 0;
+    size_ = bytes > 0 ? static_cast<size_t>(bytes) : 0;
+  }
+  std::string_view text() const { return {bytes_.data(), size_}; }
+
+ private:
+  std::array<char, 4096> bytes_;
+  size_t size_;
+};
 
 }  // namespace
 
 uint64_t process_start_time(int pid) {
-  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  std::string_view rest = text;
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "/proc/%d/stat", pid);
+  const SmallFile file(name.data());
+  std::string_view rest = file.text();
   // The name in field 2 may hold anything, also spaces: count from its closing parenthesis.
   const size_t name_end = rest.rfind(") ");
   if (name_end == std::string_view::npos) return 0;
@@ -88,11 +99,13 @@ CoreSet usable_cores() {
 
 int granted_cores() {
   // Version 2 of control groups: "0::/path" in /proc/self/cgroup, "quota period" in cpu.max.
-  std::string path = read_file("/proc/self/cgroup");
-  const size_t start = path.find("0::");
-  if (start == std::string::npos) return 0;
-  path = path.substr(start + 3, path.find('\n', start) - start - 3);
-  const std::string limit = read_file("/sys/fs/cgroup" + path + "/cpu.max");
+  const SmallFile groups("/proc/self/cgroup");
+  const size_t start = groups.text().find("0::");
+  if (start == std::string_view::npos) return 0;
+  std::string_view path = groups.text().substr(start + 3);
+  path = path.substr(0, path.find('\n'));
+  const SmallFile file(("/sys/fs/cgroup" + std::string(path) + "/cpu.max").c_str());
+  const std::string_view limit = file.text();
   const size_t space = limit.find(' ');
   if (limit.empty() || limit[0] == 'm' || space == std::string::npos) return 0;
   int64_t quota = 0;

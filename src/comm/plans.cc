@@ -44,7 +44,7 @@ constexpr bool kProves = true;
 #endif
 constexpr int kMostRanksProven = 64;  // the proof of more takes seconds
 
-Status prove(ProgramSpec spec, bool copies) {
+[[maybe_unused]] Status prove(ProgramSpec spec, bool copies) {
   if (spec.ranks > kMostRanksProven) return {};
   std::vector<Program> programs;
   for (spec.rank = 0; spec.rank < spec.ranks; spec.rank++) {

@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/process.h"
 #include "src/bootstrap/messages.h"
 #include "src/bootstrap/rank_list.h"
 #include "src/bootstrap/unique_id.h"
@@ -24,15 +22,6 @@ std::string op_name(uint8_t op) {
                                                      "min", "avg",  "premulsum"};
   static_assert(names.size() == kPremulSum + 1);
   return op < names.size() ? std::string(names[op]) : "operator " + std::to_string(op);
-}
-
-/// Field 22 of /proc/self/stat, counted after the command's name, which may contain anything.
-uint64_t own_start_time() {
-  std::ifstream file("/proc/self/stat");
-  const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  size_t at = line.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
-  return at == std::string::npos ? 0 : std::strtoull(line.c_str() + at, nullptr, 10);
 }
 
 /// " in count, type": what differs between calls of one collective; "" if the collectives do.
@@ -100,7 +89,7 @@ void BoardWriter::enter() {
     slot_->host[i].store(word, std::memory_order_relaxed);
   }
   slot_->pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
-  slot_->start_time.store(own_start_time(), std::memory_order_relaxed);
+  slot_->start_time.store(process_start_time(getpid()), std::memory_order_relaxed);
   set_state(RankState::kRunning);
 }
 
