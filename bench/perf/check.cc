@@ -13,9 +13,9 @@ namespace {
 /// Two threads of a process may fail at once; the first one speaks.
 std::mutex failure_mutex;
 
-std::string place(const std::source_location& where) {
-  const std::string path = where.file_name();
-  return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), where.line());
+std::string describe(const Place& where) {
+  const std::string path = where.file;
+  return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), where.line);
 }
 
 }  // namespace
@@ -44,19 +44,19 @@ void leave(const Context& context) {
   _exit(context.team.failure());
 }
 
-void check(const Context& context, ncclResult_t result, std::source_location where) {
+void check(const Context& context, ncclResult_t result, Place where) {
   if (result == ncclSuccess) [[likely]]
     return;
   fail(context, kNccl,
-       fmt::format("Test NCCL failure {} '{} / {}'", place(where), ncclGetErrorString(result),
+       fmt::format("Test NCCL failure {} '{} / {}'", describe(where), ncclGetErrorString(result),
                    ncclGetLastError(nullptr)));
 }
 
-void check(const Context& context, acclError_t error, std::source_location where) {
+void check(const Context& context, acclError_t error, Place where) {
   if (error == acclSuccess) [[likely]]
     return;
   fail(context, kDevice,
-       fmt::format("Test device failure {} '{} / {}'", place(where), acclGetErrorString(error),
+       fmt::format("Test device failure {} '{} / {}'", describe(where), acclGetErrorString(error),
                    acclGetLastErrorText()));
 }
 

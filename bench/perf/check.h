@@ -1,7 +1,6 @@
 // What the threads of one process share, and how any of them ends it.
 #pragma once
 
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -29,11 +28,18 @@ struct Context {
 /// Ends this process, with the same code, after another one has failed and has said why.
 [[noreturn]] void leave(const Context& context);
 
+/// Where a call stands. Clang 14 has no std::source_location with this standard library.
+struct Place {
+  const char* file;
+  int line;
+  static Place current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 /// Fails unless the call succeeded; `comm` is asked for nothing, the text is the library's last.
-void check(const Context& context, ncclResult_t result,
-           std::source_location where = std::source_location::current());
-void check(const Context& context, acclError_t error,
-           std::source_location where = std::source_location::current());
+void check(const Context& context, ncclResult_t result, Place where = Place::current());
+void check(const Context& context, acclError_t error, Place where = Place::current());
 
 std::string host_name();
 

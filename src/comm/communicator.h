@@ -23,6 +23,7 @@
 #include "src/config/config.h"
 #include "src/control/board.h"
 #include "src/control/control.h"
+#include "src/control/standstill.h"
 #include "src/engine/driven.h"
 #include "src/engine/engine.h"
 #include "src/engine/operation.h"
@@ -181,6 +182,7 @@ class Communicator final : public Driven {
   bool find_mismatch(const Operation& op, uint64_t waited_ns);
   bool find_wrong_size(const Operation& op);
   bool find_dead_peer(const Operation& op);
+  bool find_standstill(const Operation& op, uint64_t now_ns);
   void report_late(const Operation& op, uint64_t waited_ns);
 
   Plan* small_plan(const CollectiveCall& call) const;
@@ -253,6 +255,7 @@ class Communicator final : public Driven {
   Recorder recorder_;
   uint64_t head_waits_since_ns_ = 0;
   uint64_t next_death_check_ns_ = 0;
+  Standstill standstill_;
   bool late_reported_ = false;
   bool mismatch_proposed_ = false;
 

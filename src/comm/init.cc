@@ -268,6 +268,7 @@ void Communicator::enter() {
   slots.reserve(static_cast<size_t>(size_));
   for (Rank r = 0; r < size_; r++) slots.emplace_back(segment_->board(r));
   board_ = Board(slots);
+  standstill_ = Standstill(size_);
   board_writer_ = BoardWriter(segment_->board(rank_));
   board_writer_.enter();
   control_->set_callbacks(

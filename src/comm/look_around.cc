@@ -15,6 +15,8 @@ namespace {
 constexpr uint64_t kSuspectNs = 20 * kNsPerMs;
 // A disagreement is told with all ranks' calls in it if they come within this time.
 constexpr uint64_t kWaitForAllNs = 300 * kNsPerMs;
+// From here on a wait is told on the board.
+constexpr uint64_t kLongWaitNs = 300 * kNsPerMs;
 constexpr uint64_t kDeathCheckNs = 100 * kNsPerMs;
 constexpr uint64_t kWarnNs = 60 * kNsPerSecond;
 
@@ -35,6 +37,7 @@ void Communicator::look_around(uint64_t now) {
     next_death_check_ns_ = now + kDeathCheckNs;
     if (find_dead_peer(*op)) return;
   }
+  if (waited >= kLongWaitNs && find_standstill(*op, now)) return;
   report_late(*op, waited);
 }
 
@@ -57,12 +60,10 @@ bool Communicator::find_wrong_size(const Operation& op) {
        at = wait_point(op, at.lane + 1)) {
     if (at.recv == nullptr || !at.recv->mismatched(at.signature)) continue;
     mismatch_proposed_ = true;
-    const Step& step = op.plan->program.lanes[at.lane][at.at.step];
     control_->propose(
         Code::kInvalidUsage,
         fmt::format("Recv on rank {} from rank {} expects {} bytes, and the matching Send has {}",
-                    rank_, at.peer, op.extents[step.dst.chunk].bytes,
-                    describe_point_to_point(at.recv->arrived())));
+                    rank_, at.peer, at.bytes, describe_point_to_point(at.recv->arrived())));
     return true;
   }
   return false;
@@ -88,6 +89,30 @@ bool Communicator::find_dead_peer(const Operation& op) {
     return true;
   }
   return false;
+}
+
+// A point-to-point call meets a collective, or all send before they receive: everybody waits, and
+// for good.
+bool Communicator::find_standstill(const Operation& op, uint64_t now) {
+  // A rank without staging waits for another communicator's operations.
+  if (process_.staging.exhausted()) return false;
+  const WaitPoint at = wait_point(op, 0);
+  Wait wait{.mark = operations_ + 1};
+  for (const LaneState& lane : op.lanes) {
+    wait.mark = wait.mark * 0x100000001b3 + lane.step + lane.round + lane.done_bytes;
+  }
+  if (wait.mark == 0) wait.mark = 1;
+  if (op.is_p2p()) {
+    wait.what = at.receives ? Wait::For::kRecv : Wait::For::kSend;
+    wait.peer = at.peer;
+    wait.bytes = at.bytes < 0xffffffff ? static_cast<uint32_t>(at.bytes) : 0;
+  }
+  board_writer_.tell(wait);
+  if (!standstill_.observe(board_, now)) return false;
+  mismatch_proposed_ = true;
+  control_->propose(Code::kInvalidUsage,
+                    label() + ": no rank can go on: " + board_.describe_waits());
+  return true;
 }
 
 // Somebody is late: a warning after a minute, an error only if the user has asked for one.

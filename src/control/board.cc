@@ -97,6 +97,15 @@ void BoardWriter::set_state(RankState state) {
   slot_->state.store(static_cast<uint32_t>(state), std::memory_order_release);
 }
 
+void BoardWriter::tell(const Wait& wait) {
+  const uint64_t point =
+      static_cast<uint64_t>(wait.what) << 62 |
+      static_cast<uint64_t>(static_cast<uint32_t>(wait.peer) & 0x3fffffff) << 32 | wait.bytes;
+  slot_->wait_point.store(point, std::memory_order_relaxed);
+  slot_->wait_mark.store(wait.mark, std::memory_order_release);
+  slot_->wait_looks.fetch_add(1, std::memory_order_release);
+}
+
 Board::Board(const std::vector<std::span<const std::byte>>& slots) {
   slots_.reserve(slots.size());
   for (const auto slot : slots) {
@@ -126,6 +135,51 @@ RankState Board::state(Rank rank) const {
   const uint32_t state = slots_[static_cast<size_t>(rank)]->state.load(std::memory_order_acquire);
   return state <= static_cast<uint32_t>(RankState::kFailed) ? static_cast<RankState>(state)
                                                             : RankState::kAbsent;
+}
+
+std::pair<uint64_t, uint64_t> Board::wait_of(Rank rank) const {
+  const BoardSlot& slot = *slots_[static_cast<size_t>(rank)];
+  const uint64_t looks = slot.wait_looks.load(std::memory_order_acquire);
+  return {slot.wait_mark.load(std::memory_order_acquire), looks};
+}
+
+std::string Board::describe_wait(Rank rank) const {
+  const BoardSlot& slot = *slots_[static_cast<size_t>(rank)];
+  const uint64_t point = slot.wait_point.load(std::memory_order_acquire);
+  const auto what = static_cast<Wait::For>(point >> 62);
+  if (what == Wait::For::kCollective) {
+    const auto call = signature(rank, slot.turn.load(std::memory_order_acquire) - 1);
+    return call ? describe(*call) : "a collective";
+  }
+  const auto bytes = static_cast<uint32_t>(point);
+  const bool send = what == Wait::For::kSend;
+  return (send ? "Send" : "Recv") + (bytes > 0 ? " of " + std::to_string(bytes) + " bytes" : "") +
+         (send ? " to rank " : " from rank ") + std::to_string(point >> 32 & 0x3fffffff);
+}
+
+std::string Board::describe_waits() const {
+  constexpr size_t kMaxShown = 8;
+  std::vector<std::pair<std::string, std::vector<Rank>>> places;
+  for (Rank rank = 0; rank < static_cast<Rank>(slots_.size()); ++rank) {
+    const std::string place = describe_wait(rank);
+    const auto same = std::find_if(places.begin(), places.end(),
+                                   [&](const auto& other) { return other.first == place; });
+    if (same != places.end()) {
+      same->second.push_back(rank);
+    } else {
+      places.push_back({place, {rank}});
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < places.size() && i < kMaxShown; ++i) {
+    const auto& [place, ranks] = places[i];
+    text += (i > 0 ? "; " : "") + describe_ranks(ranks) +
+            (ranks.size() == 1 ? " waits in " : " wait in ") + place;
+  }
+  if (places.size() > kMaxShown) {
+    text += "; and " + std::to_string(places.size() - kMaxShown) + " more calls";
+  }
+  return text;
 }
 
 std::string Board::describe_rank(Rank rank) const {

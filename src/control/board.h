@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/type.h"
@@ -23,6 +24,15 @@
 namespace accl {
 
 enum class RankState : uint32_t { kAbsent, kRunning, kLeft, kFailed };
+
+/// Where a rank stands that has waited for long.
+struct Wait {
+  enum class For : uint8_t { kCollective, kSend, kRecv };
+  uint64_t mark = 0;  ///< names the place; never 0, another one after every step
+  For what = For::kCollective;
+  Rank peer = -1;      ///< of a send or receive
+  uint32_t bytes = 0;  ///< of a send or receive; 0: unknown or too many
+};
 
 /// The layout of a slot; zeroed memory is a valid, absent one.
 struct BoardSlot {
@@ -39,7 +49,10 @@ struct BoardSlot {
   std::atomic<uint64_t>
       start_time;  ///< of the process, clock ticks since boot (/proc/pid/stat, 22)
   std::array<std::atomic<uint64_t>, 8> host;
-  std::array<uint64_t, 5> unused;
+  std::atomic<uint64_t> wait_mark;   ///< Wait::mark of the last long wait; 0: none yet
+  std::atomic<uint64_t> wait_looks;  ///< how often it has been told
+  std::atomic<uint64_t> wait_point;  ///< kind, peer and size, packed
+  std::array<uint64_t, 2> unused;
   std::array<Entry, kHistory> history;
 };
 static_assert(sizeof(BoardSlot) <= 4096 && std::atomic<uint64_t>::is_always_lock_free);
@@ -55,6 +68,8 @@ class BoardWriter {
   /// Writes who we are: pid, start time, host name; the state becomes kRunning.
   void enter();
   void set_state(RankState state);
+  /// This rank has looked again and still waits.
+  void tell(const Wait& wait);
 
   /// Sequences rise by one per call (the first may be anything).
   void publish(const CallSignature& signature) {
@@ -100,8 +115,13 @@ class Board {
   /// The signature of that operation at a rank, if its slot still has it.
   std::optional<CallSignature> signature(Rank rank, uint64_t sequence) const;
   RankState state(Rank rank) const;
+  /// The mark of a rank's last long wait, and how often the rank has told of it.
+  std::pair<uint64_t, uint64_t> wait_of(Rank rank) const;
+  /// "rank 0 waits in AllReduce(...); ranks 1, 2 wait in Recv of 4000 bytes from rank 0".
+  std::string describe_waits() const;
 
  private:
+  std::string describe_wait(Rank rank) const;
   /// True if all ranks whose slots have that operation called the same.
   bool agree(uint64_t sequence) const;
 

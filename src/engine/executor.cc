@@ -330,8 +330,12 @@ WaitPoint wait_point(const Operation& op, size_t lane) {
     if (port >= 0) point.peer = plan.program.ports[static_cast<size_t>(port)].peer;
     if (point.receives) point.recv = plan.recvs[base + static_cast<size_t>(port)];
     if (!point.receives && port >= 0) point.send = plan.sends[base + static_cast<size_t>(port)];
-    point.signature =
-        op.is_p2p() && point.receives ? op.extents[step.dst.chunk].signature : op.signature;
+    point.signature = op.signature;
+    if (op.is_p2p()) {
+      const Extent& extent = op.extents[point.receives ? step.dst.chunk : step.src.chunk];
+      point.bytes = extent.bytes;
+      if (point.receives) point.signature = extent.signature;
+    }
     return point;
   }
   return {.lane = op.lanes.size()};

@@ -32,6 +32,7 @@ struct WaitPoint {
   RecvEnd* recv = nullptr;
   SendEnd* send = nullptr;
   uint32_t signature = 0;
+  size_t bytes = 0;  ///< point-to-point: of the whole buffer
 };
 /// The wait point of lane `lane` or the first unfinished one after it; lane == lanes(): none left.
 WaitPoint wait_point(const Operation& operation, size_t lane);

@@ -118,6 +118,12 @@ int StagingPool::draining() {
   return static_cast<int>(draining_.size());
 }
 
+bool StagingPool::exhausted() {
+  std::lock_guard lock(mutex_);
+  sweep();
+  return free_.empty() && refused_.empty() && slot_offset(fresh_) >= size();
+}
+
 Result<std::shared_ptr<const PeerPool>> PoolMap::open(Fd pool, Fd eventfd) {
   const size_t size = ACCL_TRY(SharedMemory::size_of(pool.get()));
   if (size % kSlotBytes != 0 || size < 2 * kSlotBytes) {

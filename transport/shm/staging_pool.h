@@ -91,6 +91,8 @@ class StagingPool {
   /// Slots leased or draining now, for tests and reports.
   int in_use();
   int draining();
+  /// True if a lease would have to wait for another one's end.
+  bool exhausted();
 
  private:
   struct Draining {
