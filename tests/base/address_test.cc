@@ -28,7 +28,7 @@ TEST(Address, TextThereAndBack) {
 TEST(Address, WhatIsNone) {
   for (const char* text : {"", "10.1.2", "10.1.2.300", "host", ":::", "10.1.2.3%lo", "fe80::1%",
                            "fe80::1%no-such-if", "1.2.3.4:80", "[::1]"}) {
-    const auto address = parse_address(text);
+    auto address = parse_address(text);
     ASSERT_FALSE(address.ok()) << text;
     EXPECT_EQ(address.status().code(), Code::kInvalidArgument);
     EXPECT_NE(address.status().text().find(text), std::string::npos);
