@@ -133,12 +133,9 @@ Status prepare_all(std::span<const Call> calls) {
 
 std::span<Issue> issues() { return {this_group().issues.data(), this_group().issue_count}; }
 
-// Queues every operation; those whose streams are busy get their turn later.
-Status submit_all() {
-  Status result;
+void make_turns() {
   for (Issue& issue : issues()) {
     Operation& op = *issue.operation;
-    op.holders.store(1, std::memory_order_relaxed);
     op.turns.clear();
     for (const cudaStream_t stream : issue.streams) {
       op.turns.push_back({.communicator = issue.communicator,
@@ -146,6 +143,26 @@ Status submit_all() {
                           .stream = stream,
                           .reached = true});
     }
+  }
+}
+
+// All that takes memory, so that nothing is queued unless everything can be.
+Status prepare_to_submit(std::span<const Call> calls) {
+  try {
+    ACCL_TRY(prepare_all(calls));
+    make_turns();
+    return {};
+  } catch (const std::bad_alloc&) {
+    return system_error("out of memory");
+  }
+}
+
+// Queues every operation; those whose streams are busy get their turn later.
+Status submit_all() {
+  Status result;
+  for (Issue& issue : issues()) {
+    Operation& op = *issue.operation;
+    op.holders.store(1, std::memory_order_relaxed);
     op.awaited.store(1, std::memory_order_relaxed);  // until all its streams are looked at
     issue.communicator->submit(&op);
     for (Turn& turn : op.turns) {
@@ -218,7 +235,7 @@ Status leave_rest() {
 
 Status execute(std::span<const Call> calls) {
   this_group().issue_count = 0;
-  if (Status prepared = prepare_all(calls); !prepared.ok()) {
+  if (Status prepared = prepare_to_submit(calls); !prepared.ok()) {
     for (Issue& issue : issues()) {
       if (issue.operation) issue.communicator->release(issue.operation);
     }
@@ -307,12 +324,19 @@ void group_failed(const Status& why) { this_group().error = why.copy(); }
 Status group_end() {
   if (group_depth == 0) return invalid_usage("without a matching ncclGroupStart");
   if (--group_depth > 0) return {};
-  Status result = std::move(this_group().error);
-  this_group().error = {};
-  if (result.ok() && !this_group().inits.empty()) result = run_inits(this_group().inits);
-  this_group().inits.clear();
-  if (result.ok() && !this_group().calls.empty()) result = execute_held(this_group().calls);
-  this_group().calls.clear();
+  Group& group = this_group();
+  // Whatever happens, the next group starts empty.
+  struct Emptied {
+    Group& group;
+    ~Emptied() {
+      group.error = {};
+      group.inits.clear();
+      group.calls.clear();
+    }
+  } const emptied{group};
+  Status result = group.error.copy();
+  if (result.ok() && !group.inits.empty()) result = run_inits(group.inits);
+  if (result.ok() && !group.calls.empty()) result = execute_held(group.calls);
   return result;
 }
 

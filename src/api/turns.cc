@@ -120,7 +120,12 @@ Status enter_stream(Turn& turn) {
   turn.entered = true;
   turn.communicator->retain();
   turn.operation->holders.fetch_add(1, std::memory_order_relaxed);
-  entered().add(&turn);
+  try {
+    entered().add(&turn);
+  } catch (const std::bad_alloc&) {
+    leave(turn);
+    return system_error("out of memory");
+  }
   const cudaStream_t stream = turn.stream;
   const acclError_t result = acclStreamPoll(stream, poll_turn, &turn);
   if (result == acclSuccess) return {};

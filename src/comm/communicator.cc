@@ -223,6 +223,16 @@ void Communicator::finish_head(Operation& op) {
   op.state.store(OperationState::kDone, std::memory_order_release);
 }
 
+// An exception would leave the communicator borrowed for ever.
+Advance Communicator::advance(Operation& op) {
+  try {
+    return accl::advance(op);
+  } catch (const std::bad_alloc&) {
+    fail_and_tell(system_error("out of memory"));
+    return Advance::kBlocked;
+  }
+}
+
 Drive Communicator::drive() {
   Drive result = Drive::kIdle;
   while (queued_.load(std::memory_order_acquire) > 0) {
@@ -239,7 +249,7 @@ Drive Communicator::drive() {
     }
     if (!op->ready()) return result;
     if (current_ == nullptr) begin(*op);
-    const Advance step = accl::advance(*op);
+    const Advance step = advance(*op);
     if (step == Advance::kBlocked) return result == Drive::kIdle ? Drive::kBlocked : result;
     result = Drive::kMoved;
     head_waits_since_ns_ = 0;
@@ -269,7 +279,7 @@ Communicator::Small Communicator::run_small(const CollectiveCall& call, bool bou
   begin(op);
   Patience waiting = patience();
   Advance step = Advance::kBlocked;
-  while ((step = accl::advance(op)) != Advance::kDone) {
+  while ((step = advance(op)) != Advance::kDone) {
     if (step == Advance::kMoved) {
       waiting.moved();
       continue;

@@ -26,6 +26,7 @@
 #include "src/control/standstill.h"
 #include "src/engine/driven.h"
 #include "src/engine/engine.h"
+#include "src/engine/executor.h"
 #include "src/engine/operation.h"
 #include "src/engine/patience.h"
 #include "src/engine/recorder.h"
@@ -179,6 +180,7 @@ class Communicator final : public Driven {
   Status open_segment_alone();
 
   // look_around.cc
+  void find_trouble(uint64_t now_ns);
   bool find_mismatch(const Operation& op, uint64_t waited_ns);
   bool find_wrong_size(const Operation& op);
   bool find_dead_peer(const Operation& op);
@@ -192,6 +194,7 @@ class Communicator final : public Driven {
   std::string death_text() const;
   void fail_if_orphaned();
   void begin(Operation& op);
+  Advance advance(Operation& op);
   void end(Operation& op);
   void finish_head(Operation& op);
   Operation* take_free(bool p2p);

@@ -22,7 +22,15 @@ constexpr uint64_t kWarnNs = 60 * kNsPerSecond;
 
 }  // namespace
 
+// Texts take memory; where there is none, the next look may find some.
 void Communicator::look_around(uint64_t now) {
+  try {
+    find_trouble(now);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void Communicator::find_trouble(uint64_t now) {
   check_peers();
   const Operation* op = borrowed_operation();
   if (op == nullptr || failed()) return;
