@@ -137,10 +137,10 @@ bool Stream::run(uint64_t until, bool quick, Goal* blocked_on) {
 Stream::Outcome Stream::execute(const Operation& operation, Goal* blocked_on) {
   switch (operation.kind) {
     case Operation::Kind::kCopy:
-      std::memmove(operation.to, operation.from, operation.bytes);
+      if (operation.bytes > 0) std::memmove(operation.to, operation.from, operation.bytes);
       return Outcome::kDone;
     case Operation::Kind::kSet:
-      std::memset(operation.to, operation.value, operation.bytes);
+      if (operation.bytes > 0) std::memset(operation.to, operation.value, operation.bytes);
       return Outcome::kDone;
     case Operation::Kind::kHostFunction:
       ++operations_inside;

@@ -41,7 +41,9 @@ TEST_P(AbortTest, PeersHearWhoAborted) {
     int data = 1;
     acclStream_t stream = nullptr;
     const std::string who = "rank 2 called ncclCommAbort";
+    std::atomic<int>& stage = board.slots[1].stage;
     if (rank == 2) {
+      while (stage.load() == 0) rest_ms(1);
       rest_ms(100);
     } else if (rank == 0) {
       check.refused(ncclAllReduce(&data, &data, 1, ncclInt, ncclSum, comm, nullptr),
@@ -49,6 +51,7 @@ TEST_P(AbortTest, PeersHearWhoAborted) {
     } else {
       check.ok(acclStreamCreate(&stream), "stream");
       check.ok(ncclAllReduce(&data, &data, 1, ncclInt, ncclSum, comm, stream), "AllReduce");
+      stage.store(1);
       check.that(acclStreamSynchronize(stream) != acclSuccess, "the stream has not failed");
       check.that(failure_text(comm).find(who) != std::string::npos, failure_text(comm));
     }
