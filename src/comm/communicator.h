@@ -139,7 +139,7 @@ class Communicator final : public Driven {
   /// Ok if `call`'s operator may be used with its type here; fetches a user-made one's scalar.
   Status check_op(CollectiveCall& call) const;
 
-  /// One line about each peer's transport, for logs and tests.
+  /// "self: rank 0, shm: ranks 1-3", for logs and tests.
   std::string describe_transports() const;
   /// "communicator 1a2b3c4d", with the user's name for it if there is one: the same on all ranks.
   std::string label() const;
@@ -167,6 +167,7 @@ class Communicator final : public Driven {
   static void set_scale(Arithmetic& math, const Scalar& scalar);
   Arithmetic builtin_arithmetic(const CollectiveCall& call) const;
   Status bind(Plan& plan);
+  void report(const Plan& plan, size_t bytes) const;
   void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
 
   void grow_small();

@@ -252,8 +252,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const JoinRequest& re
   ACCL_TRY(Joiner(*comm, request, process, abort).run());
   comm->oversubscribed_ = more_ranks_than_cores(comm->members_);
   comm->enter();
-  ACCL_LOG(kInfo, kInit, "rank {} nranks {} device {} - Init COMPLETE", comm->rank_, comm->size_,
-           comm->device_);
+  ACCL_LOG(kInfo, kInit, "{} rank {} nranks {} device {} ({}; kernels {}) - Init COMPLETE",
+           comm->label(), comm->rank_, comm->size_, comm->device_, comm->describe_transports(),
+           name_of(comm->isa_));
   return comm;
 }
 

@@ -5,6 +5,7 @@
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/base/process.h"
+#include "src/bootstrap/rank_list.h"
 #include "src/comm/communicator.h"
 #include "src/engine/executor.h"
 
@@ -151,10 +152,13 @@ std::string Communicator::label() const {
 
 std::string Communicator::describe_transports() const {
   std::string text;
-  for (Rank peer = 0; peer < size_; peer++) {
-    constexpr std::string_view names[] = {"", "self", "in process", "", "shared memory"};
-    text += fmt::format("{}{}: {}", peer > 0 ? ", " : "", peer,
-                        names[static_cast<size_t>(transport(peer))]);
+  for (const TransportKind kind : kTransportKinds) {
+    std::vector<Rank> peers;
+    for (Rank peer = 0; peer < size_; peer++) {
+      if (transport(peer) == kind) peers.push_back(peer);
+    }
+    if (peers.empty()) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", name_of(kind), describe_ranks(peers));
   }
   return text;
 }

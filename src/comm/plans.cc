@@ -24,16 +24,23 @@ size_t class_bytes(const CollectiveCall& call) { return call.count * size_of(cal
 
 // "shm", "local,shm"; "none" for a rank alone.
 std::string transport_names(uint8_t transports) {
-  constexpr std::pair<TransportKind, std::string_view> kNames[] = {{TransportKind::kSelf, "self"},
-                                                                   {TransportKind::kLocal, "local"},
-                                                                   {TransportKind::kShm, "shm"}};
   std::string names;
-  for (const auto& [kind, name] : kNames) {
+  for (const TransportKind kind : kTransportKinds) {
     if ((transports & static_cast<uint8_t>(kind)) == 0) continue;
     if (!names.empty()) names += ',';
-    names += name;
+    names += name_of(kind);
   }
   return names.empty() ? "none" : names;
+}
+
+std::string algorithms_for(Collective collective) {
+  std::string names;
+  for (int i = 0; i < kAlgorithms; i++) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    if (!supports(algorithm, collective)) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(algorithm));
+  }
+  return names;
 }
 
 // In a debug build no program runs that the checker has not proven for all ranks together.
@@ -230,9 +237,9 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
 
 Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, size_t bytes,
                                                       Rank root) {
-  if (forced_ && !supports(*forced_, collective)) {
-    return invalid_usage(
-        fmt::format("NCCL_ALGO {} cannot do {}", name_of(*forced_), name_of(collective)));
+  if (forced_ && !supports(forced_for(*forced_, collective), collective)) {
+    return invalid_usage(fmt::format("NCCL_ALGO {} cannot do {}; {} can", name_of(*forced_),
+                                     name_of(collective), algorithms_for(collective)));
   }
   const Choice choice = choose({.collective = collective,
                                 .bytes = bytes,
@@ -264,10 +271,21 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
   const size_t scratch = static_cast<size_t>(plan->program.scratch_chunks) *
                          static_cast<size_t>(plan->channels) * plan->chunk_bytes;
   if (scratch > 0) plan->scratch.reset(new std::byte[scratch]);
-  ACCL_LOG(kInfo, kTuning, "{} class {} root {}: plan {} {} channels {} chunk {} B via {}",
-           name_of(collective), size_class(bytes), root, plan->id, name_of(plan->algorithm),
-           plan->channels, plan->chunk_bytes, transport_names(plan->transports));
+  report(*plan, bytes);
   return plan;
+}
+
+// Sizes of one class share the plan.
+void Communicator::report(const Plan& plan, size_t bytes) const {
+  const int number = size_class(bytes);
+  const bool rooted =
+      plan.collective == Collective::kBroadcast || plan.collective == Collective::kReduce;
+  ACCL_LOG(kInfo, kTuning,
+           "{} rank {}: {} class {} (from {} B){}: plan {} {} channels {} chunk {} B via {}",
+           label(), rank_, name_of(plan.collective), number,
+           number == 0 ? 0 : size_t{1} << (number - 1),
+           rooted ? fmt::format(" root {}", plan.root) : "", plan.id, name_of(plan.algorithm),
+           plan.channels, plan.chunk_bytes, transport_names(plan.transports));
 }
 
 // Opens the connections that the program's ports name and that are not open yet.

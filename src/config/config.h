@@ -62,8 +62,11 @@ inline constexpr auto kParams = std::tuple{
           "a percent sign. Counts from NCCL_DEBUG=WARN on. An existing file is appended to. If it "
           "cannot be opened, one line on standard error says so and printing goes there."},
     Param{"NCCL_ALGO", &Config::algo, form::Text{"the name of one algorithm, in any case"},
-          "The algorithm to use (docs/algorithms.md); empty: the library chooses. A name that does "
-          "not exist, or that cannot do the collective called, is an error that names it; so are "
+          "The algorithm to use (docs/algorithms.md); empty: the library chooses. Ring does "
+          "Broadcast "
+          "and Reduce by its chain, as in NCCL; AlltoAll takes no choice. A name that does not "
+          "exist, "
+          "or that cannot do the collective called, is an error that names those that can; so are "
           "ranks that disagree. NCCL's lists (\"Ring,Tree\", \"^Ring\") are not available."},
     Param{"NCCL_CHECK_MODE", &Config::check_mode,
           form::Word<CheckMode, 3>{{{{"DEFAULT", CheckMode::kDefault},

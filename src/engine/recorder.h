@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "src/base/type.h"
 #include "src/control/signature.h"
@@ -16,6 +17,13 @@ namespace accl {
 
 /// Which transports an operation's ports use, as bits of Record::transports.
 enum class TransportKind : uint8_t { kSelf = 1, kLocal = 2, kShm = 4 };
+inline constexpr TransportKind kTransportKinds[] = {TransportKind::kSelf, TransportKind::kLocal,
+                                                    TransportKind::kShm};
+/// "self", "local" (within a process), "shm".
+constexpr std::string_view name_of(TransportKind kind) {
+  if (kind == TransportKind::kSelf) return "self";
+  return kind == TransportKind::kLocal ? "local" : "shm";
+}
 
 enum class RecordState : uint8_t { kNone, kRunning, kDone, kFailed };
 

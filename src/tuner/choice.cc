@@ -43,9 +43,16 @@ int channels_for(const Situation& s) { return s.bytes <= kSmall ? 1 : 2; }
 
 int size_class(size_t bytes) { return static_cast<int>(std::bit_width(bytes)); }
 
+Algorithm forced_for(Algorithm named, Collective collective) {
+  const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
+  if (named == Algorithm::kRing && rooted) return Algorithm::kChain;
+  return collective == Collective::kAllToAll ? Algorithm::kDirect : named;
+}
+
 Choice choose(const Situation& s) {
   Choice choice;
-  choice.algorithm = s.forced && supports(*s.forced, s.collective) ? *s.forced : best_algorithm(s);
+  const Algorithm forced = s.forced ? forced_for(*s.forced, s.collective) : best_algorithm(s);
+  choice.algorithm = supports(forced, s.collective) ? forced : best_algorithm(s);
   choice.channels = channels_for(s);
   choice.chunk_bytes = s.bytes <= kSmall ? kSmall : kChunk;
   return choice;

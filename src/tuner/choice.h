@@ -31,6 +31,10 @@ struct Choice {
 int size_class(size_t bytes);
 inline constexpr int kSizeClasses = 65;
 
+/// What NCCL_ALGO means for a collective: NCCL's ring of Broadcast and Reduce is our chain, and its
+/// AlltoAll takes no choice. The result may still be unfit (`supports`).
+Algorithm forced_for(Algorithm named, Collective collective);
+
 /// The plan for a call. A forced algorithm that cannot do the collective is left out of account:
 /// callers check `supports` first and report.
 Choice choose(const Situation& situation);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/tuner/choice.h"
 #include "tests/base/sanitized.h"
 #include "tests/support/rank_check.h"
 #include "tests/support/test_call.h"
@@ -100,6 +101,10 @@ void run_kind(TestKind kind, int ranks, int rank, ncclComm_t comm, RankCheck& ch
   }
 }
 
+bool can(Algorithm algorithm, TestKind kind) {
+  return supports(forced_for(algorithm, collective_of(kind)), collective_of(kind));
+}
+
 // A collective that the algorithm cannot do is refused by name, and the communicator goes on.
 void expect_refusal(Algorithm algorithm, TestKind kind, ncclComm_t comm, RankCheck& check) {
   int ranks = 0;
@@ -132,7 +137,7 @@ TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
     ncclComm_t comm = nullptr;
     if (!check.ok(join_ranks(&comm, ranks, rank, board), "init")) return 1;
     for (const TestKind k : kKinds) {
-      if (supports(algorithm, collective_of(k))) {
+      if (can(algorithm, k)) {
         run_kind(k, ranks, rank, comm, check);
       } else if (looks_at_refusals) {
         expect_refusal(algorithm, k, comm, check);
@@ -150,10 +155,11 @@ TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
   }
 
   const std::string via = kind == RankKind::kProcesses ? "shm" : "local";
-  const std::string choice = " " + std::string(name_of(algorithm)) + " channels ";
   const std::vector<std::string> lines = folder.choices();
   for (const TestKind k : kKinds) {
-    const std::string name = " INFO " + std::string(name_of(collective_of(k))) + " class ";
+    const std::string name = ": " + std::string(name_of(collective_of(k))) + " class ";
+    const std::string choice =
+        " " + std::string(name_of(forced_for(algorithm, collective_of(k)))) + " channels ";
     size_t told = 0;
     for (const std::string& line : lines) {
       if (line.find(name) == std::string::npos) continue;
@@ -161,7 +167,7 @@ TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
       EXPECT_NE(line.find(choice), std::string::npos) << line;
       EXPECT_TRUE(line.ends_with(" via " + via) || line.ends_with(" via self," + via)) << line;
     }
-    EXPECT_EQ(told > 0, supports(algorithm, collective_of(k))) << name << told;
+    EXPECT_EQ(told > 0, can(algorithm, k)) << name << told;
   }
 }
 
