@@ -226,6 +226,14 @@ std::string read_environment(Options& options) {
   }
   for (const char* name : {"NCCL_TESTS_SPLIT", "NCCL_TESTS_SPLIT_MASK"})
     if (std::getenv(name) != nullptr) return fmt::format("{} is not supported here", name);
+  // Each process of mpirun or srun would run a test of its own.
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr && std::atoi(size) > 1 && options.processes == 1)
+      return fmt::format(
+          "started {} times by a launcher ({}): start it once, with -P {} for that many processes",
+          size, name, size);
+  }
   return {};
 }
 

@@ -1,5 +1,6 @@
-# What `cmake --install` puts where: libraries, headers (nccl.h under two names), pkg-config's `nccl`
-# and `find_package(accl)`, which gives the targets accl::nccl and accl::host.
+# What `cmake --install` puts where: libraries, headers (nccl.h under two names), tools, the documents
+# that messages point to, pkg-config's `nccl` and `accl_host`, and `find_package(accl)`, which gives
+# the targets accl::nccl and accl::host.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,9 +12,17 @@ if(TARGET accl_host)
   install(TARGETS accl_host LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 
-configure_file(${CMAKE_CURRENT_LIST_DIR}/nccl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/nccl.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nccl.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN *.md)
+
+# From where the .pc files lie, so that an installed tree may be moved.
+file(RELATIVE_PATH ACCL_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+foreach(name nccl accl_host)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/accl)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/accl-config.cmake.in

@@ -77,9 +77,15 @@ void Join::dial_root() {
     if (!self) return;
     if (!connection.ok()) {
       const Status& why = connection.status();
+      const std::string maker =
+          "the process that made the unique id (" + self->options_.id.origin() + ")";
+      // Only a refusal says something about the other end.
+      if (why.code() == Code::kSystem) {
+        return self->finish(Status(why.code(), "cannot connect to " + maker + ": " + why.text()));
+      }
       return self->finish(Status(
-          why.code(), "the process that made the unique id (" + self->options_.id.origin() +
-                          ") does not serve it: it has ended, or the id comes from another host or "
+          why.code(), maker +
+                          " does not serve it: it has ended, or the id comes from another host or "
                           "network namespace (" +
                           why.text() + ")"));
     }

@@ -22,8 +22,7 @@ or empty; `/etc/nccl.conf`; the default. Fields of `ncclConfig_t` that are set w
 Files have lines `NAME=VALUE`; lines that start with `#` or have no `=` are skipped; nothing is
 trimmed, there are no quotes. A variable that is set but empty means the default.
 
-Settings are read when the process makes its first communicator or unique id, and again by
-`ncclResetDebugInit` (those of the log only). A value that is not allowed makes initialisation fail
+Settings are read anew for each communicator, and by `ncclResetDebugInit` (those of the log). A value that is not allowed makes initialisation fail
 with `ncclInvalidUsage` and a text that names the variable, its value, where it is from and what is
 allowed. A name that begins with `NCCL_` or `ACCL_` and is in none of the lists below gets a WARN that
 names the nearest one.

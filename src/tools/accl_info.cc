@@ -13,7 +13,8 @@ void add_plan_options(CLI::App& plan, accl::PlanRequest& request) {
   plan.add_option("collective", request.collective,
                   "allreduce, allgather, reducescatter, broadcast, reduce or alltoall")
       ->required();
-  plan.add_option("--ranks", request.ranks, "How many ranks")->required();
+  plan.add_option("--ranks", request.ranks, "How many ranks, each with a core of its own")
+      ->required();
   plan.add_option("--bytes", request.bytes, "Size of the vector, or of one rank's block")
       ->capture_default_str();
   plan.add_option("--algo", request.algorithm, "Algorithm; else the tuner chooses");
