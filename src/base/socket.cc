@@ -51,6 +51,14 @@ void Connection::set_limits(size_t max_payload_bytes, bool accept_fds) {
   accept_fds_ = accept_fds;
 }
 
+Connection::Released Connection::release() {
+  Released released{std::move(fd_), {}};
+  released.early.assign(inbox_.begin() + static_cast<ptrdiff_t>(consumed_), inbox_.end());
+  inbox_.clear();
+  consumed_ = 0;
+  return released;
+}
+
 Packet Connection::make_packet(uint16_t kind, std::span<const std::byte> payload, SharedFds fds) {
   auto bytes = std::make_shared<Blob>(kHeaderBytes + payload.size());
   const auto length = static_cast<uint32_t>(payload.size());

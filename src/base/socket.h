@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/address.h"
 #include "src/base/fd.h"
 #include "src/base/status.h"
 
@@ -53,6 +54,14 @@ class Connection {
   explicit Connection(Fd fd) : fd_(std::move(fd)) {}
 
   int fd() const { return fd_.get(); }
+  /// Where the peer of a TCP connection is; no address on a unix socket.
+  SocketAddress peer() const { return peer_address(fd_.get()).value_or(SocketAddress()); }
+  /// Gives the socket up, with the bytes that have arrived and are not taken.
+  struct Released {
+    Fd fd;
+    Blob early;
+  };
+  Released release();
   /// What a frame from the peer may hold at most. The default suits strangers.
   void set_limits(size_t max_payload_bytes, bool accept_fds);
 
