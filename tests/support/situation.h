@@ -65,17 +65,25 @@ inline Holdings holdings() {
   return now;
 }
 
-/// Gives the calling process, and those it starts, a mount namespace of their own. Before any
-/// thread is started. False if the system forbids it.
-inline bool own_mounts() {
+/// Gives the calling process, and those it starts, namespaces of their own (CLONE_NEW...), of a new
+/// user if need be. Before any thread is started. False if the system forbids it.
+inline bool own_namespaces(int kinds) {
   const uid_t user = getuid();
-  if (unshare(CLONE_NEWNS) != 0) {
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-    std::ofstream("/proc/self/setgroups") << "deny";
-    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
-  }
-  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  if (unshare(kinds) == 0) return true;
+  if (unshare(CLONE_NEWUSER | kinds) != 0) return false;
+  std::ofstream("/proc/self/setgroups") << "deny";
+  std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+  return true;
 }
+
+/// A mount namespace, as own_namespaces().
+inline bool own_mounts() {
+  return own_namespaces(CLONE_NEWNS) &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+}
+
+/// A network namespace, as own_namespaces(), with nothing in it but "lo", which is down.
+inline bool own_network() { return own_namespaces(CLONE_NEWNET); }
 
 /// A fresh file system on /dev/shm, for own_mounts(): `options` as of mount -t tmpfs.
 inline bool mount_dev_shm(const std::string& options, unsigned long flags = 0) {
