@@ -16,11 +16,15 @@
 #include "src/base/socket.h"
 #include "src/base/status.h"
 #include "src/base/type.h"
+#include "src/bootstrap/contact.h"
 #include "src/bootstrap/unique_id.h"
 
 namespace accl {
 
 class Door;
+class TreeWiring;
+struct DoorOptions;
+struct Service;
 
 /// A rank at the other end of a connection of the tree.
 struct Neighbour {
@@ -46,12 +50,31 @@ struct JoinOptions {
   uint64_t timeout_ms = 300'000;             ///< Config::init_timeout
   const std::atomic<bool>* abort = nullptr;  ///< true ends the call early; may be null
   std::string version;                       ///< of the library; all ranks must say the same
+  bool tcp_only = false;  ///< as if all other processes were in other network namespaces
+};
+
+/// This process's place in a tree without a root process: its members know each other.
+struct TreePlace {
+  Rank rank = 0;
+  int ranks = 1;
+  Contact parent;              ///< where the parent's process is; rank 0 has none
+  uint32_t parent_ticket = 0;  ///< of the parent's open_tree()
+  uint64_t deadline_ns = 0;    ///< see now_ns()
+  const std::atomic<bool>* abort = nullptr;
 };
 
 class Bootstrap {
  public:
+  /// system_error if a socket is refused, or the range has no free port.
+  static Result<std::unique_ptr<Bootstrap>> create(Reactor& reactor, const DoorOptions& options);
   static Result<std::unique_ptr<Bootstrap>> create(Reactor& reactor);
   ~Bootstrap();
+  Bootstrap(const Bootstrap&) = delete;
+  Bootstrap& operator=(const Bootstrap&) = delete;
+
+  Reactor& reactor() { return reactor_; }
+  /// How this process is reached.
+  const Contact& contact() const;
 
   /// Makes an id and, until all its ranks have met, serves it in this process.
   Result<UniqueId> create_id();
@@ -60,6 +83,30 @@ class Bootstrap {
   /// (time-out with the missing ranks, a rank or the id's process died, aborted): the same text on
   /// all ranks concerned.
   Result<Wiring> join(const JoinOptions& options);
+
+  /// A tree by unix sockets alone, over which descriptors can travel. Its members tell each other
+  /// where they are and the tickets of open_tree(), then each calls wire() once. remote_error if a
+  /// neighbour cannot be reached or does not come in time.
+  class Tree {
+   public:
+    ~Tree();
+    uint32_t ticket() const { return ticket_; }
+
+   private:
+    friend class Bootstrap;
+    explicit Tree(Bootstrap& owner, const Secret& secret);
+    Bootstrap& owner_;
+    std::shared_ptr<TreeWiring> wiring_;
+    uint32_t ticket_ = 0;
+  };
+  Result<std::unique_ptr<Tree>> open_tree(const Secret& secret);
+  Result<Wiring> wire(Tree& tree, const TreePlace& place);
+
+  /// Serves visitors who know the secret, from the reactor's thread; returns the ticket, 0 if the
+  /// reactor does not answer.
+  uint32_t serve(const Service& service);
+  /// No call of the service starts after this (unless the reactor hangs).
+  void stop(const Secret& secret, uint32_t ticket);
 
  private:
   explicit Bootstrap(Reactor& reactor);

@@ -17,38 +17,69 @@ namespace {
 
 constexpr int kAcceptsPerCall = 64;
 constexpr uint64_t kRestMs = 100;
-constexpr uint64_t kMaxPauseMs = 200;
+
+std::string describe_peer(int fd) {
+  if (const auto address = peer_address(fd)) return describe(*address);
+  const PeerCredentials peer = peer_credentials(fd);
+  return fmt::format("pid {} (uid {})", peer.pid, peer.uid);
+}
 
 }  // namespace
 
-Result<std::shared_ptr<Door>> Door::open(Reactor& reactor) {
-  const Nonce nonce = ACCL_TRY(random_secret());
-  Fd listener = ACCL_TRY(listen_abstract(door_name(nonce)));
-  std::shared_ptr<Door> door(new Door(reactor, std::move(listener), nonce));
+Result<std::shared_ptr<Door>> Door::open(Reactor& reactor, const DoorOptions& options) {
+  Contact contact;
+  contact.door = ACCL_TRY(random_secret());
+  contact.network = network_tag();
+  std::vector<Fd> listeners;
+  listeners.push_back(ACCL_TRY(listen_abstract(door_name(contact.door))));
+  std::map<int, uint16_t> ports;  // by family
+  for (const SocketAddress& address : options.addresses) {
+    if (contact.addresses.size() == Contact::kMaxAddresses) break;
+    if (ports.count(address.family) == 0) {
+      // On all addresses: a peer's packets may come to a secondary one.
+      const SocketAddress any{.family = address.family};
+      Fd listener = ACCL_TRY(listen_tcp(any, options.ports));
+      const auto at = local_address(listener.get());
+      if (!at) return system_error("a listening socket has no address");
+      ports[address.family] = at->port;
+      listeners.push_back(std::move(listener));
+    }
+    contact.addresses.push_back(address.with_port(ports[address.family]));
+  }
+  std::shared_ptr<Door> door(new Door(reactor, std::move(listeners), std::move(contact)));
   reactor.post([weak = std::weak_ptr<Door>(door)] {
     if (const auto self = weak.lock()) self->arm();
   });
   return door;
 }
 
-Door::Door(Reactor& reactor, Fd listener, const Nonce& nonce)
-    : reactor_(reactor), listener_(std::move(listener)), nonce_(nonce) {}
+Door::Door(Reactor& reactor, std::vector<Fd> listeners, Contact contact)
+    : reactor_(reactor), listeners_(std::move(listeners)), contact_(std::move(contact)) {}
 
 Door::~Door() = default;
 
 void Door::shut() {
   reactor_.cancel(std::exchange(rest_timer_, 0));
   while (!visitors_.empty()) release(visitors_.begin()->first);
-  if (listener_) reactor_.remove(listener_.get());
-  listener_.reset();
+  for (const Fd& listener : listeners_) reactor_.remove(listener.get());
+  listeners_.clear();
   services_.clear();
 }
 
+void Door::add(Fd listener) {
+  arm(listener.get());
+  listeners_.push_back(std::move(listener));
+}
+
 void Door::arm() {
-  if (!listener_) return;
-  const Status status = reactor_.add(listener_.get(), EPOLLIN, [weak = weak_from_this()](uint32_t) {
-    if (const auto self = weak.lock()) self->accept_all();
-  });
+  for (const Fd& listener : listeners_) arm(listener.get());
+}
+
+void Door::arm(int listener) {
+  const auto status =
+      reactor_.add(listener, EPOLLIN, [weak = weak_from_this(), listener](uint32_t) {
+        if (const auto self = weak.lock()) self->accept_all(listener);
+      });
   if (!status.ok()) ACCL_LOG(kWarn, kBootstrap, "Bootstrap : {}", status.text());
 }
 
@@ -63,17 +94,18 @@ void Door::stop(const Secret& secret, uint32_t ticket) {
   services_.erase({key_id_of(secret), ticket});
 }
 
-void Door::accept_all() {
+void Door::accept_all(int listener) {
   for (int i = 0; i < kAcceptsPerCall; ++i) {
-    Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Fd fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
+      if (is_tcp(fd.get())) tune_tcp(fd.get());
       admit(std::move(fd));
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     // Out of descriptors or memory: look away for a while instead of spinning.
-    reactor_.remove(listener_.get());
+    for (const Fd& other : listeners_) reactor_.remove(other.get());
     rest_timer_ = reactor_.after(kRestMs, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->arm();
     });
@@ -134,9 +166,8 @@ void Door::refuse(uint64_t number, const std::string& why) {
   last_refusal_ = why;
   const Visitor visitor = release(number);
   if (log_enabled(LogLevel::kInfo, Subsystem::kBootstrap) && limit.pass(now_ns())) {
-    const PeerCredentials peer = peer_credentials(visitor.connection.fd());
-    ACCL_LOG(kInfo, kBootstrap, "Bootstrap : refused a connection of pid {} (uid {}): {}", peer.pid,
-             peer.uid, why);
+    ACCL_LOG(kInfo, kBootstrap, "Bootstrap : refused a connection of {}: {}",
+             describe_peer(visitor.connection.fd()), why);
   }
 }
 
@@ -147,81 +178,6 @@ Door::Visitor Door::release(uint64_t number) {
   reactor_.remove(visitor.connection.fd());
   reactor_.cancel(visitor.timer);
   return visitor;
-}
-
-std::shared_ptr<Dial> Dial::start(Reactor& reactor, const Target& target, Done done) {
-  std::shared_ptr<Dial> dial(new Dial(reactor, target, std::move(done)));
-  reactor.post([weak = std::weak_ptr<Dial>(dial)] {
-    if (const auto self = weak.lock()) self->attempt();
-  });
-  return dial;
-}
-
-Dial::Dial(Reactor& reactor, const Target& target, Done done)
-    : reactor_(reactor), target_(target), done_(std::move(done)) {}
-
-Dial::~Dial() { unwatch(); }
-
-void Dial::cancel() {
-  done_ = nullptr;
-  drop();
-}
-
-void Dial::unwatch() {
-  if (connection_.fd() >= 0) reactor_.remove(connection_.fd());
-  reactor_.cancel(std::exchange(timer_, 0));
-}
-
-// Not for the destructor: a fresh Connection takes memory.
-void Dial::drop() {
-  unwatch();
-  connection_ = Connection();
-  handshake_.reset();
-}
-
-void Dial::finish(Result<Connection> result) {
-  const Done done = std::exchange(done_, nullptr);
-  drop();
-  if (done) done(std::move(result));
-}
-
-void Dial::again() {
-  drop();
-  timer_ = reactor_.after(pause_ms_, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) {
-      self->timer_ = 0;
-      self->attempt();
-    }
-  });
-  pause_ms_ = std::min(pause_ms_ * 2, kMaxPauseMs);
-}
-
-void Dial::attempt() {
-  if (!done_) return;
-  auto fd = connect_abstract(door_name(target_.door));
-  if (!fd.ok()) return finish(std::move(fd.status()));
-  if (!*fd) return again();
-  auto nonce = random_secret();
-  if (!nonce.ok()) return finish(std::move(nonce.status()));
-  connection_ = Connection(std::move(*fd));
-  handshake_ =
-      Handshake::client(target_.secret, {key_id_of(target_.secret), target_.ticket}, *nonce);
-  Status status = reactor_.add(connection_.fd(), EPOLLIN, [weak = weak_from_this()](uint32_t) {
-    if (const auto self = weak.lock()) self->go_on();
-  });
-  if (!status.ok()) return finish(std::move(status));
-  go_on();
-}
-
-void Dial::go_on() {
-  Status status = handshake_->advance(connection_);
-  if (!status.ok()) {
-    if (!handshake_->answered()) return again();
-    return finish(std::move(status));
-  }
-  if (!handshake_->done()) return;
-  reactor_.remove(connection_.fd());
-  finish(std::exchange(connection_, Connection()));
 }
 
 }  // namespace accl

@@ -1,9 +1,10 @@
-// The door: the one listening socket of a process, through which all its communicators are reached.
+// The door: where a process listens, and through which all its communicators are reached: an
+// abstract unix socket for its own network namespace, one TCP port per address family for others.
 //
 // A visitor proves that it knows the secret of a service (handshake.h) before anything else is
 // read. Until then it gets one descriptor, at most one small frame of memory, and five seconds; the
-// number of such visitors is bounded, and the oldest goes when there are too many. Dial is the
-// other side.
+// number of such visitors is bounded, and the oldest goes when there are too many. Dial (dial.h) is
+// the other side.
 //
 // The reactor's thread only, except open() and the const accessors.
 #pragma once
@@ -13,10 +14,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/base/reactor.h"
 #include "src/base/socket.h"
 #include "src/base/status.h"
+#include "src/base/tcp.h"
+#include "src/bootstrap/contact.h"
 #include "src/bootstrap/handshake.h"
 #include "src/bootstrap/unique_id.h"
 
@@ -28,6 +32,13 @@ struct Service {
   std::function<void(Connection connection)> welcome;
 };
 
+struct DoorOptions {
+  /// Where peers on other hosts find this process, the best first; ports are not looked at. None:
+  /// it is reached within its network namespace only.
+  std::vector<SocketAddress> addresses;
+  PortRange ports;
+};
+
 class Door : public std::enable_shared_from_this<Door> {
  public:
   static constexpr size_t kMaxVisitors = 256;
@@ -35,9 +46,13 @@ class Door : public std::enable_shared_from_this<Door> {
   static constexpr uint32_t kRootTicket = 0;  ///< of the process that made the id
 
   /// Any thread; the door answers once the reactor runs.
-  static Result<std::shared_ptr<Door>> open(Reactor& reactor);
+  /// system_error if a socket is refused or the ports are all taken.
+  static Result<std::shared_ptr<Door>> open(Reactor& reactor, const DoorOptions& options = {});
   ~Door();
-  const Nonce& nonce() const { return nonce_; }
+  /// How this process is reached.
+  const Contact& contact() const { return contact_; }
+  /// Listens on one more socket.
+  void add(Fd listener);
 
   /// Serves the root of an id.
   void serve_root(const Service& service) { services_[{key_id_of(service.secret), 0}] = service; }
@@ -58,58 +73,24 @@ class Door : public std::enable_shared_from_this<Door> {
     Reactor::TimerId timer = 0;
   };
 
-  Door(Reactor& reactor, Fd listener, const Nonce& nonce);
+  Door(Reactor& reactor, std::vector<Fd> listeners, Contact contact);
   void arm();
-  void accept_all();
+  void arm(int listener);
+  void accept_all(int listener);
   void admit(Fd fd);
   void go_on(uint64_t number);
   void refuse(uint64_t number, const std::string& why);
   Visitor release(uint64_t number);
 
   Reactor& reactor_;
-  Fd listener_;
-  Nonce nonce_;
+  std::vector<Fd> listeners_;
+  const Contact contact_;
   std::map<std::pair<KeyId, uint32_t>, Service> services_;
   uint32_t next_ticket_ = 1;
   std::map<uint64_t, Visitor> visitors_;  ///< by order of arrival
   uint64_t next_visitor_ = 1;
   Reactor::TimerId rest_timer_ = 0;
   std::string last_refusal_;
-};
-
-/// Connects to a service of a door; tries again while the door is too busy to answer.
-class Dial : public std::enable_shared_from_this<Dial> {
- public:
-  using Done = std::function<void(Result<Connection> connection)>;
-
-  /// Where to go.
-  struct Target {
-    Nonce door{};
-    Secret secret{};
-    uint32_t ticket = 0;
-  };
-
-  /// `done` is called once, from the reactor, unless cancel() comes first.
-  static std::shared_ptr<Dial> start(Reactor& reactor, const Target& target, Done done);
-  ~Dial();
-  void cancel();
-
- private:
-  Dial(Reactor& reactor, const Target& target, Done done);
-  void attempt();
-  void go_on();
-  void again();
-  void finish(Result<Connection> result);
-  void unwatch();
-  void drop();
-
-  Reactor& reactor_;
-  Target target_;
-  Done done_;
-  Connection connection_;
-  std::optional<Handshake> handshake_;
-  Reactor::TimerId timer_ = 0;
-  uint64_t pause_ms_ = 5;
 };
 
 }  // namespace accl

@@ -119,6 +119,7 @@ Status Handshake::take_challenge(const Frame& frame, Connection& link) {
   if (!reader.done()) return remote_error("the peer does not speak the handshake");
   if (answer == kOtherVersion) return invalid_usage(versions_differ(version, wire_version_));
   if (answer != kFine) {
+    unknown_ = true;
     return invalid_usage("the peer does not know the unique id (any more)");
   }
   step_ = Step::kAwaitWelcome;

@@ -47,6 +47,8 @@ class Handshake {
   /// Client: true once the server has answered; before that the end of the connection only means
   /// that the server was busy, and one may try again.
   bool answered() const { return answered_; }
+  /// Client: true if the server does not have the service.
+  bool unknown() const { return unknown_; }
   /// Server: what the client asked for. Only when done.
   const Request& request() const { return request_; }
 
@@ -69,6 +71,7 @@ class Handshake {
   uint16_t wire_version_ = kWireVersion;
   Lookup lookup_;
   bool answered_ = false;
+  bool unknown_ = false;
 };
 
 }  // namespace accl

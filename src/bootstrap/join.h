@@ -5,18 +5,18 @@
 #pragma once
 
 #include <condition_variable>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "src/base/reactor.h"
 #include "src/bootstrap/bootstrap.h"
+#include "src/bootstrap/dial.h"
 #include "src/bootstrap/door.h"
 #include "src/bootstrap/link.h"
 #include "src/bootstrap/messages.h"
+#include "src/bootstrap/tree_wiring.h"
 
 namespace accl {
 
@@ -31,16 +31,13 @@ class Join : public std::enable_shared_from_this<Join> {
  private:
   void start();
   void dial_root();
+  void root_connected(Connection connection);
   void root_frame(const Frame& frame);
   void root_lost(const Status& cause);
   void assigned(const Address& parent);
-  void parent_connected(Result<Connection> connection);
-  void child_connected(Connection connection);
-  void kin_frame(uint64_t number, const Frame& frame);
-  void check_wired();
+  void wired(Status status);
   void out_of_time();
-  std::vector<Rank> missing() const;
-  Packet own_kin() const;
+  std::string maker() const;
   void finish(Result<Wiring> result);
   void release();
 
@@ -48,15 +45,10 @@ class Join : public std::enable_shared_from_this<Join> {
   const std::shared_ptr<Door> door_;
   const JoinOptions options_;
   const std::string host_;
-  const Secret secret_;
-  Rank parent_ = -1;         ///< -1: none
-  std::set<Rank> children_;  ///< that have not come yet
-  uint32_t ticket_ = 0;      ///< of our service to the children
+  const std::shared_ptr<TreeWiring> tree_;
+  uint32_t ticket_ = 0;  ///< of our service to the children
   std::shared_ptr<Dial> dial_;
   std::shared_ptr<Link> root_;
-  std::map<uint64_t, std::shared_ptr<Link>> kin_;  ///< have not said who they are yet
-  uint64_t next_kin_ = 1;
-  std::map<Rank, Neighbour> neighbours_;
   Reactor::TimerId timer_ = 0;
   bool assigned_ = false;
   bool wired_ = false;

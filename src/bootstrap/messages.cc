@@ -21,10 +21,14 @@ bool is(const Frame& frame, BootstrapKind kind) {
 
 Address read_address(WireReader* reader) {
   Address address;
-  const auto door = reader->raw(address.door.size());
-  if (reader->ok()) std::copy(door.begin(), door.end(), address.door.begin());
+  address.contact = read_contact(reader);
   address.ticket = reader->number<uint32_t>();
   return address;
+}
+
+void write_address(WireWriter* writer, const Address& address) {
+  write_contact(writer, address.contact);
+  writer->number(address.ticket);
 }
 
 }  // namespace
@@ -32,7 +36,8 @@ Address read_address(WireReader* reader) {
 Packet packet_of(const Hello& hello) {
   WireWriter writer;
   writer.text(hello.version).number(hello.rank).number(hello.ranks).number(hello.timeout_ms);
-  writer.number(hello.pid).text(hello.host).raw(hello.address.door).number(hello.address.ticket);
+  writer.number(hello.pid).text(hello.host);
+  write_address(&writer, hello.address);
   return pack(BootstrapKind::kHello, writer);
 }
 
@@ -44,7 +49,7 @@ Packet packet_of(const Kin& kin) {
 
 Packet packet_of_assign(const Address& parent) {
   WireWriter writer;
-  writer.raw(parent.door).number(parent.ticket);
+  write_address(&writer, parent);
   return pack(BootstrapKind::kAssign, writer);
 }
 

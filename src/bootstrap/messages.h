@@ -8,6 +8,7 @@
 #include "src/base/socket.h"
 #include "src/base/status.h"
 #include "src/base/type.h"
+#include "src/bootstrap/contact.h"
 #include "src/bootstrap/unique_id.h"
 
 namespace accl {
@@ -24,9 +25,9 @@ enum class BootstrapKind : uint16_t {
 /// Frames of bootstrap are small.
 inline constexpr size_t kBootstrapPayloadBytes = 8 * 1024;
 
-/// Where a rank's process can be reached.
+/// A service of a rank's process.
 struct Address {
-  Nonce door{};
+  Contact contact;
   uint32_t ticket = 0;
 };
 

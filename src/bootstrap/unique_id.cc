@@ -9,17 +9,23 @@
 #include <cstring>
 #include <string_view>
 
+#include "src/bootstrap/contact.h"
+
 namespace accl {
 namespace {
 
 constexpr std::string_view kMagic = "ACCL-UID";
 constexpr size_t kVersionAt = 8;
+constexpr size_t kFlagsAt = 12;
 constexpr size_t kSecretAt = 16;
 constexpr size_t kDoorAt = 32;
 constexpr size_t kPidAt = 48;
 constexpr size_t kHostAt = 52;
 constexpr size_t kHostBytes = 28;
+constexpr size_t kNetworkAt = 80;
+constexpr size_t kAddressesAt = 88;
 constexpr size_t kChecksumAt = 120;
+constexpr uint32_t kFixedFlag = 1;
 
 std::array<std::byte, 8> checksum(const std::array<std::byte, UniqueId::kBytes>& bytes) {
   std::array<unsigned char, crypto_generichash_BYTES_MIN> hash{};
@@ -35,6 +41,35 @@ Array part(const std::array<std::byte, UniqueId::kBytes>& bytes, size_t at) {
   Array value{};
   std::memcpy(value.data(), bytes.data() + at, value.size());
   return value;
+}
+
+// Addresses lie one after the other: 4 or 6, port, bytes. A zero ends the list.
+void put_addresses(std::byte* at, const std::vector<SocketAddress>& addresses) {
+  std::byte* const end = at + (kChecksumAt - kAddressesAt);
+  for (const SocketAddress& address : addresses) {
+    const size_t bytes = address.family == AF_INET ? 4 : 16;
+    if (at + 3 + bytes > end) continue;
+    at[0] = static_cast<std::byte>(address.family == AF_INET ? 4 : 6);
+    std::memcpy(at + 1, &address.port, 2);
+    std::memcpy(at + 3, address.bytes.data(), bytes);
+    at += 3 + bytes;
+  }
+}
+
+std::vector<SocketAddress> get_addresses(const std::byte* at) {
+  std::vector<SocketAddress> addresses;
+  const std::byte* const end = at + (kChecksumAt - kAddressesAt);
+  while (at + 7 <= end && (at[0] == std::byte{4} || at[0] == std::byte{6})) {
+    SocketAddress address;
+    address.family = at[0] == std::byte{4} ? AF_INET : AF_INET6;
+    const size_t bytes = address.family == AF_INET ? 4 : 16;
+    if (at + 3 + bytes > end) break;
+    std::memcpy(&address.port, at + 1, 2);
+    std::memcpy(address.bytes.data(), at + 3, bytes);
+    addresses.push_back(address);
+    at += 3 + bytes;
+  }
+  return addresses;
 }
 
 }  // namespace
@@ -77,22 +112,32 @@ std::string host_name() {
   return name.data();
 }
 
-Result<UniqueId> UniqueId::create(const Nonce& door) {
-  const Secret secret = ACCL_TRY(random_secret());
-  const std::string host = host_name();
+UniqueId UniqueId::made(const Contact& where, const Secret& secret, uint32_t flags, uint32_t pid,
+                        const std::string& host) {
   const uint32_t version = kVersion;
-  const auto pid = static_cast<uint32_t>(getpid());
   UniqueId id;
   std::byte* at = id.bytes_.data();
   std::memcpy(at, kMagic.data(), kMagic.size());
   std::memcpy(at + kVersionAt, &version, sizeof(version));
+  std::memcpy(at + kFlagsAt, &flags, sizeof(flags));
   std::memcpy(at + kSecretAt, secret.data(), secret.size());
-  std::memcpy(at + kDoorAt, door.data(), door.size());
+  std::memcpy(at + kDoorAt, where.door.data(), where.door.size());
   std::memcpy(at + kPidAt, &pid, sizeof(pid));
   std::memcpy(at + kHostAt, host.data(), std::min(host.size(), kHostBytes));
+  std::memcpy(at + kNetworkAt, &where.network, sizeof(where.network));
+  put_addresses(at + kAddressesAt, where.addresses);
   const auto sum = checksum(id.bytes_);
   std::memcpy(at + kChecksumAt, sum.data(), sum.size());
   return id;
+}
+
+Result<UniqueId> UniqueId::create(const Contact& where) {
+  const Secret secret = ACCL_TRY(random_secret());
+  return made(where, secret, 0, static_cast<uint32_t>(getpid()), host_name());
+}
+
+UniqueId UniqueId::fixed(const Contact& where, const Secret& secret) {
+  return made(where, secret, kFixedFlag, 0, {});
 }
 
 Result<UniqueId> UniqueId::parse(std::span<const std::byte> bytes) {
@@ -124,9 +169,22 @@ Result<UniqueId> UniqueId::parse(std::span<const std::byte> bytes) {
 
 Secret UniqueId::secret() const { return part<Secret>(bytes_, kSecretAt); }
 
-Nonce UniqueId::door() const { return part<Nonce>(bytes_, kDoorAt); }
+Contact UniqueId::contact() const {
+  Contact contact;
+  contact.door = part<Nonce>(bytes_, kDoorAt);
+  std::memcpy(&contact.network, bytes_.data() + kNetworkAt, sizeof(contact.network));
+  contact.addresses = get_addresses(bytes_.data() + kAddressesAt);
+  return contact;
+}
+
+bool UniqueId::is_fixed() const {
+  uint32_t flags = 0;
+  std::memcpy(&flags, bytes_.data() + kFlagsAt, sizeof(flags));
+  return (flags & kFixedFlag) != 0;
+}
 
 std::string UniqueId::origin() const {
+  if (is_fixed()) return "rank 0 at " + describe(contact());
   uint32_t pid = 0;
   std::memcpy(&pid, bytes_.data() + kPidAt, sizeof(pid));
   const auto* host = reinterpret_cast<const char*>(bytes_.data() + kHostAt);

@@ -21,14 +21,9 @@ class WireWriter {
   template <class T>
   WireWriter& number(T value) {
     static_assert(std::is_integral_v<T>);
-    const auto* raw = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
-    return *this;
+    return append(&value, sizeof(T));
   }
-  WireWriter& raw(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
+  WireWriter& raw(std::span<const std::byte> bytes) { return append(bytes.data(), bytes.size()); }
   WireWriter& blob(std::span<const std::byte> bytes) {
     return number(static_cast<uint32_t>(bytes.size())).raw(bytes);
   }
@@ -36,6 +31,8 @@ class WireWriter {
   const Blob& bytes() const { return bytes_; }
 
  private:
+  WireWriter& append(const void* data, size_t size);
+
   Blob bytes_;
 };
 
@@ -67,6 +64,8 @@ class WireReader {
     if (bytes.size() > max_bytes) ok_ = false;
     return ok_ ? text_of(bytes) : std::string();
   }
+  /// What was read makes no sense: from here on reading gives zeros.
+  void refuse() { ok_ = false; }
   bool ok() const { return ok_; }
   /// True if all went well and nothing is left.
   bool done() const { return ok_ && rest_.empty(); }

@@ -79,8 +79,10 @@ BoardWriter::BoardWriter(std::span<std::byte> slot)
   ACCL_ASSERT(reinterpret_cast<uintptr_t>(slot.data()) % 64 == 0);
 }
 
-void BoardWriter::enter() {
-  const std::string name = host_name();
+void BoardWriter::enter() { enter({getpid(), process_start_time(getpid()), host_name()}); }
+
+void BoardWriter::enter(const BoardIdentity& who) {
+  const std::string& name = who.host;
   for (size_t i = 0; i < slot_->host.size(); ++i) {
     uint64_t word = 0;
     if (i * 8 < name.size()) {
@@ -88,8 +90,8 @@ void BoardWriter::enter() {
     }
     slot_->host[i].store(word, std::memory_order_relaxed);
   }
-  slot_->pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
-  slot_->start_time.store(process_start_time(getpid()), std::memory_order_relaxed);
+  slot_->pid.store(static_cast<uint32_t>(who.pid), std::memory_order_relaxed);
+  slot_->start_time.store(who.start_time, std::memory_order_relaxed);
   set_state(RankState::kRunning);
 }
 
@@ -106,6 +108,8 @@ void BoardWriter::tell(const Wait& wait) {
   slot_->wait_looks.fetch_add(1, std::memory_order_release);
 }
 
+void BoardWriter::go_on() { slot_->wait_mark.store(0, std::memory_order_release); }
+
 Board::Board(const std::vector<std::span<const std::byte>>& slots) {
   slots_.reserve(slots.size());
   for (const auto slot : slots) {
@@ -121,14 +125,12 @@ std::optional<CallSignature> Board::signature(Rank rank, uint64_t sequence) cons
   const uint64_t count = entry.count.load(std::memory_order_acquire);
   const uint64_t word = entry.packed.load(std::memory_order_acquire);
   if (entry.turn.load(std::memory_order_relaxed) != sequence + 1) return std::nullopt;
-  CallSignature signature;
-  signature.sequence = sequence;
-  signature.collective = static_cast<Collective>(word & 0xff);
-  signature.count = count;
-  signature.type = static_cast<DataType>(word >> 8 & 0xff);
-  signature.op = static_cast<uint8_t>(word >> 16 & 0xff);
-  signature.root = static_cast<int32_t>(word >> 32);
-  return signature;
+  return unpacked(sequence, count, word);
+}
+
+std::optional<CallSignature> Board::last(Rank rank) const {
+  const uint64_t turn = slots_[static_cast<size_t>(rank)]->turn.load(std::memory_order_acquire);
+  return turn == 0 ? std::nullopt : signature(rank, turn - 1);
 }
 
 RankState Board::state(Rank rank) const {

@@ -57,6 +57,13 @@ struct BoardSlot {
 };
 static_assert(sizeof(BoardSlot) <= 4096 && std::atomic<uint64_t>::is_always_lock_free);
 
+/// Who a rank is.
+struct BoardIdentity {
+  int pid = 0;
+  uint64_t start_time = 0;
+  std::string host;
+};
+
 /// The writer's half: one per rank, one thread at a time.
 class BoardWriter {
  public:
@@ -65,11 +72,15 @@ class BoardWriter {
   explicit BoardWriter(std::span<std::byte> slot);
   /// False: made without a slot, and only good to be assigned to.
   explicit operator bool() const { return slot_ != nullptr; }
-  /// Writes who we are: pid, start time, host name; the state becomes kRunning.
+  /// Writes who this process is; the state becomes kRunning.
   void enter();
+  /// The same for a rank of another host.
+  void enter(const BoardIdentity& who);
   void set_state(RankState state);
   /// This rank has looked again and still waits.
   void tell(const Wait& wait);
+  /// It waits no more.
+  void go_on();
 
   /// Sequences rise by one per call (the first may be anything).
   void publish(const CallSignature& signature) {
@@ -114,6 +125,8 @@ class Board {
   std::string describe_rank(Rank rank) const;
   /// The signature of that operation at a rank, if its slot still has it.
   std::optional<CallSignature> signature(Rank rank, uint64_t sequence) const;
+  /// The newest signature of a rank; none before its first.
+  std::optional<CallSignature> last(Rank rank) const;
   RankState state(Rank rank) const;
   /// The mark of a rank's last long wait, and how often the rank has told of it.
   std::pair<uint64_t, uint64_t> wait_of(Rank rank) const;

@@ -1,6 +1,7 @@
 #include "src/control/control.h"
 
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "src/control/core.h"
@@ -28,7 +29,13 @@ Control::Control(Reactor& reactor, std::shared_ptr<ControlCore> core, Rank rank,
       ranks_(ranks),
       deadline_ns_(std::numeric_limits<uint64_t>::max()) {}
 
-Control::~Control() { leave(); }
+// Without memory for a goodbye, the end of the process tells the others.
+Control::~Control() {
+  try {
+    leave();
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 void Control::set_callbacks(ControlCallbacks callbacks) {
   reactor_.post([core = core_, callbacks = std::move(callbacks)]() mutable {

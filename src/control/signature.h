@@ -30,6 +30,18 @@ constexpr uint64_t packed(const CallSignature& signature) {
          static_cast<uint64_t>(static_cast<uint32_t>(signature.root)) << 32;
 }
 
+/// The other way; any word gives a signature, if not always one that a rank could have.
+constexpr CallSignature unpacked(uint64_t sequence, uint64_t count, uint64_t word) {
+  CallSignature signature;
+  signature.sequence = sequence;
+  signature.collective = static_cast<Collective>(word & 0xff);
+  signature.count = count;
+  signature.type = static_cast<DataType>(word >> 8 & 0xff);
+  signature.op = static_cast<uint8_t>(word >> 16 & 0xff);
+  signature.root = static_cast<int32_t>(word >> 32);
+  return signature;
+}
+
 /// Never 0. The rounds are those of the finalizer of splitmix64.
 constexpr uint32_t hash(const CallSignature& signature) {
   uint64_t z = signature.sequence * 0x9e3779b97f4a7c15u ^ packed(signature);

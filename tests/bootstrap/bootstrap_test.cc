@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/base/clock.h"
+#include "src/bootstrap/dial.h"
 #include "src/bootstrap/door.h"
 #include "src/bootstrap/messages.h"
 #include "src/bootstrap/rank_list.h"
@@ -204,7 +205,8 @@ TEST(Join, NonsenseAfterTheHandshakeIsIgnored) {
         process.reactor(),
         [&, i] {
           dials.push_back(Dial::start(
-              process.reactor(), {id.door(), id.secret(), Door::kRootTicket},
+              process.reactor(),
+              {.contact = id.contact(), .secret = id.secret(), .ticket = Door::kRootTicket},
               [&, i](Result<Connection> connection) {
                 ASSERT_TRUE(connection.ok());
                 const auto kind = static_cast<uint16_t>(i == 0 ? 99 : 16);

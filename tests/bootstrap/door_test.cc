@@ -176,7 +176,7 @@ TEST(Connection, LimitsHold) {
 }
 
 TEST(UniqueId, ParseSaysWhatIsWrong) {
-  const UniqueId id = *UniqueId::create(*random_secret());
+  const UniqueId id = *UniqueId::create({.door = *random_secret()});
   EXPECT_EQ(UniqueId::parse(id.bytes())->bytes(), id.bytes());
   EXPECT_EQ(id.origin(),
             "pid " + std::to_string(getpid()) + " on host " + host_name().substr(0, 28));
@@ -188,7 +188,7 @@ TEST(UniqueId, ParseSaysWhatIsWrong) {
   bytes[8] = std::byte{9};
   EXPECT_EQ(
       UniqueId::parse(bytes).status().text(),
-      "the unique id has format 9, this library has format 1: it was made by another version");
+      "the unique id has format 9, this library has format 2: it was made by another version");
   bytes[0] = std::byte{9};
   EXPECT_EQ(UniqueId::parse(bytes).status().text(),
             "the unique id was not made by ncclGetUniqueId of this library");
@@ -201,8 +201,12 @@ TEST(UniqueId, ParseSaysWhatIsWrong) {
 
 /// A stranger: connects, says something, and perhaps stays.
 Fd stranger(const UniqueId& id, std::string_view words) {
-  auto fd = connect_abstract(door_name(id.door()));
+  const Contact at = id.contact();
+  auto fd =
+      test::over_tcp() ? connect_tcp(at.addresses.at(0)) : connect_abstract(door_name(at.door));
   EXPECT_TRUE(fd.ok() && *fd);
+  pollfd connected{fd->get(), POLLOUT, 0};
+  EXPECT_EQ(poll(&connected, 1, 5'000), 1);
   if (!words.empty()) {
     EXPECT_GT(send(fd->get(), words.data(), words.size(), MSG_NOSIGNAL), 0);
   }
@@ -224,6 +228,9 @@ TEST(Door, StrangersDoNotDisturbAHealthyInit) {
   std::vector<Fd> quiet;
   for (int i = 0; i < 400; ++i) quiet.push_back(stranger(id, i % 2 == 0 ? "" : "\x28"));
   for (int i = 0; i < 50; ++i) stranger(id, "");  // connects and closes
+  for (const size_t bytes : {size_t{3}, size_t{64}}) {
+    for (int i = 0; i < 100; ++i) stranger(id, std::string(bytes, static_cast<char>(i * 37)));
+  }
   const Fd http = stranger(id, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const Fd garbage = stranger(id, std::string(10'000, '\xee'));
   test::as_threads(4, [&](Rank rank) {

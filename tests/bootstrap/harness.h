@@ -5,6 +5,7 @@
 #include <dirent.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "src/base/reactor.h"
 #include "src/bootstrap/bootstrap.h"
+#include "src/bootstrap/door.h"
 
 namespace accl::test {
 
@@ -23,7 +25,8 @@ class Process {
     thread_ = std::thread([this] {
       while (!stop_.load()) reactor_->run_once(100);
     });
-    bootstrap_ = std::move(*Bootstrap::create(*reactor_));
+    const DoorOptions reached{.addresses = {*parse_address("127.0.0.1"), *parse_address("::1")}};
+    bootstrap_ = std::move(*Bootstrap::create(*reactor_, reached));
   }
   ~Process() {
     bootstrap_.reset();
@@ -41,6 +44,9 @@ class Process {
   std::thread thread_;
 };
 
+/// True in the runs of these tests over TCP (src/bootstrap/CMakeLists.txt).
+inline bool over_tcp() { return std::getenv("ACCL_TEST_TCP") != nullptr; }
+
 inline JoinOptions options_of(const UniqueId& id, Rank rank, int ranks) {
   JoinOptions options;
   options.id = id;
@@ -48,6 +54,7 @@ inline JoinOptions options_of(const UniqueId& id, Rank rank, int ranks) {
   options.ranks = ranks;
   options.timeout_ms = 20'000;
   options.version = "2.27.7";
+  options.tcp_only = over_tcp();
   return options;
 }
 

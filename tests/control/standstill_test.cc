@@ -59,6 +59,19 @@ TEST_F(StandstillTest, OneLooksNoMore) {
   EXPECT_TRUE(look({0, 1, 2}, 50)) << "it has come back and waits as before";
 }
 
+// Rank 1 waited for rank 2, its call is over and it computes; then the others wait for rank 1.
+TEST_F(StandstillTest, LooksOfAnEarlierWaitDoNotCount) {
+  EXPECT_FALSE(look({0, 1, 2}, 200));
+  for (uint64_t& mark : marks_) mark++;
+  EXPECT_FALSE(look({0, 2}, 5000)) << "rank 1 has told its old mark only";
+  marks_ = {21, 22, 23};
+  EXPECT_FALSE(look({0, 1, 2}, 250));
+  writers_[1].go_on();
+  EXPECT_FALSE(look({0, 2}, 5000));
+  EXPECT_FALSE(look({0, 1, 2}, 200));
+  EXPECT_TRUE(look({0, 1, 2}, 150));
+}
+
 TEST_F(StandstillTest, OneMoves) {
   for (int i = 0; i < 20; i++) {
     EXPECT_FALSE(look({0, 1, 2}, 200));
