@@ -43,10 +43,17 @@ class SendEnd {
     (void)signature;
     return false;
   }
+  /// The largest message that may be pushed.
+  virtual size_t largest_push() const { return ~size_t{0}; }
   /// How many pushes this stream has made in its life.
   virtual uint64_t pushed() const { return 0; }
   /// How many pushes of this stream's life may reuse their memory.
   virtual uint64_t flushed() { return 0; }
+  /// True if committed messages may still lie in this process, so that an operation is over only
+  /// when `settled()` says so.
+  virtual bool buffers() const { return false; }
+  /// Everything committed has left this process; sends what has not.
+  virtual bool settled() { return true; }
   /// The operation is over: leased staging may go to others. The stream stays usable.
   virtual void rest() {}
   /// Ok, or why the stream will never move again.

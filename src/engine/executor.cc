@@ -203,7 +203,7 @@ bool send_step(const Context& c) {
   std::byte* data = from.data + c.at.done_bytes;
   size_t bytes = 0;
   if (end.by_reference() && left > kByReferenceBytes) {
-    bytes = std::min(left, kReferencePieceBytes);
+    bytes = std::min({left, kReferencePieceBytes, end.largest_push()});
     if (!lend(c.op, end, {data, bytes}, from.signature)) return false;
   } else {
     bytes = std::min(left, c.plan.chunk_bytes);
@@ -300,6 +300,19 @@ void start(Operation& op) {
   }
 }
 
+bool is_returned(Operation& op) {
+  if (op.lent.empty()) [[likely]]
+    return true;
+  std::erase_if(op.lent, [](const Lent& l) { return l.end->flushed() > l.number; });
+  return op.lent.empty();
+}
+
+// What a peer waits for must not lie here when nobody drives the communicator any more.
+static bool all_settled(const Plan& plan) {
+  return std::all_of(plan.sends.begin(), plan.sends.end(),
+                     [](SendEnd* end) { return end == nullptr || end->settled(); });
+}
+
 Advance advance(Operation& op) {
   bool moved = false;
   for (bool again = true; again && op.unfinished > 0;) {
@@ -309,9 +322,9 @@ Advance advance(Operation& op) {
     }
   }
   if (op.unfinished > 0) return moved ? Advance::kMoved : Advance::kBlocked;
-  if (!op.lent.empty()) {
-    std::erase_if(op.lent, [](const Lent& l) { return l.end->flushed() > l.number; });
-    if (!op.lent.empty()) return moved ? Advance::kMoved : Advance::kBlocked;
+  if (!is_returned(op)) return moved ? Advance::kMoved : Advance::kBlocked;
+  if (op.plan->buffers && !all_settled(*op.plan)) {
+    return moved ? Advance::kMoved : Advance::kBlocked;
   }
   finish(op);
   return Advance::kDone;

@@ -23,6 +23,9 @@ enum class Advance { kBlocked, kMoved, kDone };
 /// done and more is left; kBlocked: every lane waits for a peer.
 Advance advance(Operation& operation);
 
+/// False while a peer may still read memory that the operation has lent.
+bool is_returned(Operation& operation);
+
 /// Where an operation waits, for reports: the first lane that is not finished.
 struct WaitPoint {
   size_t lane = 0;

@@ -26,6 +26,7 @@ struct Plan {
   int channels = 1;
   uint8_t transports = 0;  ///< TransportKind bits of its ports
   size_t chunk_bytes = 0;  ///< largest message, and the size of a scratch chunk
+  bool buffers = false;    ///< some of `sends` do: the operation waits until they have settled
   bool copies = false;     ///< messages must be copied, never lent (`needs_copies`)
   Program program;
   std::vector<SendEnd*> sends;  ///< [channel * ports + port]; null where the port only receives

@@ -16,12 +16,13 @@
 namespace accl {
 
 /// Which transports an operation's ports use, as bits of Record::transports.
-enum class TransportKind : uint8_t { kSelf = 1, kLocal = 2, kShm = 4 };
+enum class TransportKind : uint8_t { kSelf = 1, kLocal = 2, kShm = 4, kSocket = 8 };
 inline constexpr TransportKind kTransportKinds[] = {TransportKind::kSelf, TransportKind::kLocal,
-                                                    TransportKind::kShm};
-/// "self", "local" (within a process), "shm".
+                                                    TransportKind::kShm, TransportKind::kSocket};
+/// "self", "local" (within a process), "shm", "socket".
 constexpr std::string_view name_of(TransportKind kind) {
   if (kind == TransportKind::kSelf) return "self";
+  if (kind == TransportKind::kSocket) return "socket";
   return kind == TransportKind::kLocal ? "local" : "shm";
 }
 
