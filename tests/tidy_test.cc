@@ -377,9 +377,10 @@ std::string broken_layer(std::string_view from, std::string_view to) {
   const bool memory = to == "transport/shm/segment.h" || to == "transport/shm/staging_pool.h";
   const bool concrete = to.starts_with("device/host/") ||
                         (to.starts_with("transport/") && to != "transport/transport.h");
-  const bool may_name = from.starts_with("src/api/world.") || from == "src/comm/connect.cc";
+  const bool may_name = from.starts_with("src/api/world.") || from == "src/comm/connect.cc" ||
+                        from.starts_with("src/comm/sockets.");
   if (concrete && !memory && !may_name)
-    return "only the world and src/comm/connect.cc name concrete transports and devices";
+    return "only the world, src/comm/connect.cc and sockets.* name concrete transports and devices";
   return {};
 }
 

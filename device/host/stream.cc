@@ -144,7 +144,8 @@ Stream::Outcome Stream::execute(const Operation& operation, Goal* blocked_on) {
       return Outcome::kDone;
     case Operation::Kind::kHostFunction:
       ++operations_inside;
-      operation.host_function(operation.argument);
+      // C has no exceptions: one that leaves the function ends the process, whoever runs it.
+      [&]() noexcept { operation.host_function(operation.argument); }();
       --operations_inside;
       return Outcome::kDone;
     case Operation::Kind::kPoll: {

@@ -55,10 +55,10 @@ Status init_rank(ncclComm_t* comm, JoinRequest request) {
   if (handle == nullptr) return system_error("no memory for another communicator handle");
   handle->rank.store(request.rank);
   publish(comm, handle);
-  return submit_init([comm, handle, request = std::move(request)] {
+  return submit_init([comm, handle, request = std::move(request)](bool run) {
     Status joined;
     try {
-      joined = join(handle, request);
+      joined = run ? join(handle, request) : invalid_usage("its group has failed");
     } catch (const std::bad_alloc&) {
       joined = system_error("out of memory");
     }
@@ -112,8 +112,12 @@ Status init_all(ncclComm_t* comms, int count, const int* devices) {
   for (int i = 0; i < count; i++) {
     JoinRequest request{
         .id = id, .ranks = count, .rank = i, .device = device_of(i, devices, available)};
-    if (Status started = init_rank(&comms[i], std::move(request)); !started.ok()) {
-      group_failed(started);
+    try {
+      if (Status started = init_rank(&comms[i], std::move(request)); !started.ok()) {
+        group_failed(started);
+      }
+    } catch (const std::bad_alloc&) {
+      group_failed(system_error("out of memory"));
     }
   }
   return group_end();

@@ -27,7 +27,7 @@ struct Issue {
 struct Group {
   Status error;
   std::vector<Call> calls;
-  std::vector<std::function<Status()>> inits;
+  std::vector<std::function<Status(bool)>> inits;
   // Reused from group to group, so that groups do not allocate.
   std::vector<Issue> issues;
   size_t issue_count = 0;
@@ -214,6 +214,12 @@ void drive_all() {
   }
 }
 
+// An operation that is under way has no stream to stand in: nobody would ever see its end.
+void give_up(Communicator& communicator, const Status& why) {
+  communicator.fail_and_tell(why.copy());
+  communicator.fail_queued();
+}
+
 // What is not done yet holds up its streams from here on.
 Status leave_rest() {
   Status result;
@@ -225,7 +231,9 @@ Status leave_rest() {
     for (size_t i = 0; !done && i < op.turns.size(); i++) {
       if (op.turns[i].stream == nullptr || op.turns[i].entered) continue;
       Status entered = enter_stream(op.turns[i]);
-      if (!entered.ok()) result = std::move(entered);
+      if (entered.ok()) continue;
+      give_up(communicator, entered);
+      result = std::move(entered);
     }
     if (!done) communicator.wake_engine();
     let_go(communicator, op);
@@ -266,15 +274,17 @@ Status execute_held(std::vector<Call>& calls) {
   return result;
 }
 
-Status run_inits(std::vector<std::function<Status()>>& inits) {
-  if (inits.size() == 1) return inits[0]();
+Status run_inits(std::vector<std::function<Status(bool)>>& inits) {
+  if (inits.size() == 1) return inits[0](true);
   std::vector<Status> results(inits.size());
   {
     std::vector<Thread> threads;
     for (size_t i = 0; i < inits.size(); i++) {
-      auto started = Thread::start("accl-init", [&results, &inits, i] { results[i] = inits[i](); });
+      auto started =
+          Thread::start("accl-init", [&results, &inits, i] { results[i] = inits[i](true); });
       if (!started.ok()) {
         results[i] = std::move(started.status());
+        static_cast<void>(inits[i](false));
         continue;
       }
       threads.push_back(std::move(*started));
@@ -308,6 +318,7 @@ bool run_small(const Call& call, Status* result) {
                          .stream = call.stream,
                          .reached = true});
   *result = enter_stream(left->turns[0]);
+  if (!result->ok()) give_up(*call.communicator, *result);
   let_go(*call.communicator, *left);
   call.communicator->wake_engine();
   return true;
@@ -335,6 +346,9 @@ Status group_end() {
     }
   } const emptied{group};
   Status result = group.error.copy();
+  for (const auto& init : group.inits) {
+    if (!result.ok()) static_cast<void>(init(false));
+  }
   if (result.ok() && !group.inits.empty()) result = run_inits(group.inits);
   if (result.ok() && !group.calls.empty()) result = execute_held(group.calls);
   return result;
@@ -342,16 +356,22 @@ Status group_end() {
 
 Status submit(const Call& call) {
   if (group_depth > 0) {
-    this_group().calls.push_back(call);
-    return {};
+    try {
+      this_group().calls.push_back(call);
+      return {};
+    } catch (const std::bad_alloc&) {
+      Status why = system_error("out of memory");
+      group_failed(why);
+      return why;
+    }
   }
   Status result;
   if (run_small(call, &result)) return result;
   return execute({&call, 1});
 }
 
-Status submit_init(std::function<Status()> init) {
-  if (group_depth == 0) return init();
+Status submit_init(std::function<Status(bool)> init) {
+  if (group_depth == 0) return init(true);
   this_group().inits.push_back(std::move(init));
   return {};
 }

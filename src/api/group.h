@@ -37,7 +37,7 @@ void group_failed(const Status& why);
 /// Issues the call now, or at the end of the thread's group.
 Status submit(const Call& call);
 /// Runs `init` now, or at the end of the thread's group together with the group's other inits, each
-/// on a thread of its own.
-Status submit_init(std::function<Status()> init);
+/// on a thread of its own. `init(false)` instead: the group has failed, it is not to be.
+Status submit_init(std::function<Status(bool run)> init);
 
 }  // namespace accl

@@ -56,4 +56,7 @@ class Use {
   Communicator* communicator_ = nullptr;
 };
 
+/// In the child of a fork: the lock of registered buffers (memory.cc) may have been held.
+void renew_registrations();
+
 }  // namespace accl

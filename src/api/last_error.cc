@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <new>
 
 #include "src/base/log.h"
 
@@ -18,6 +19,8 @@ std::mutex last_error_mutex;
 Text last_error_text{};
 
 }  // namespace
+
+void renew_last_error() { new (&last_error_mutex) std::mutex; }
 
 void record_error(std::string_view text) {
   {

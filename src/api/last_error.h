@@ -20,4 +20,7 @@ ncclResult_t refuse(std::string_view function);
 /// The last error, "" if there was none. Valid until the next call by the same thread.
 const char* last_error();
 
+/// In the child of a fork: the parent's threads are gone, and with them whoever held the lock.
+void renew_last_error();
+
 }  // namespace accl

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "accl/device.h"
@@ -26,6 +27,12 @@ Registrations& registrations() {
   static auto* made = new Registrations;  // outlives everything: a process may exit at any time
   return *made;
 }
+
+}  // namespace
+
+void renew_registrations() { new (&registrations().mutex) std::mutex; }
+
+namespace {
 
 Status register_buffer(ncclComm_t comm, void* buffer, size_t size, void** handle) {
   const Use use(comm);

@@ -108,10 +108,7 @@ Status apply_user_config(const ncclConfig_t& config, JoinRequest& request) {
         "docs/compat.md");
   }
   const char* net = fields.text(offsetof(ncclConfig_t, netName), NCCL_VERSION(2, 17, 0));
-  if (net != nullptr) {
-    return invalid_usage(fmt::format(
-        "config.netName '{}': there are no networks in this version: see docs/compat.md", net));
-  }
+  if (net != nullptr && request.config.net.empty()) request.config.net = net;
   const char* name = fields.text(offsetof(ncclConfig_t, commName), NCCL_VERSION(2, 27, 0));
   if (name != nullptr) request.name = name;
   return {};

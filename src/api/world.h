@@ -10,6 +10,7 @@
 
 #include "src/base/status.h"
 #include "src/bootstrap/bootstrap.h"
+#include "src/bootstrap/door.h"
 #include "src/comm/member.h"
 #include "src/config/load.h"
 #include "src/engine/engine.h"
@@ -31,6 +32,7 @@ class World {
 
  private:
   static Result<std::unique_ptr<World>> make();
+  static Result<DoorOptions> door_options(const Config& config);
 
   std::unique_ptr<shm::StagingPool> staging_;
   std::unique_ptr<Engine> engine_;

@@ -7,6 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
+#include "src/comm/sockets.h"
 #include "src/engine/executor.h"
 
 namespace accl {
@@ -56,9 +57,18 @@ Communicator::Communicator(const JoinRequest& request, const Process& process)
 
 Communicator::~Communicator() { close(); }
 
+// Without memory for the message, what is open stays so until the process ends.
+static void close_sockets(Sockets& sockets) {
+  try {
+    sockets.close();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 void Communicator::close() {
   if (closed_.exchange(true)) return;
   engine_.remove(this);
+  if (sockets_) close_sockets(*sockets_);
   if (!control_) return;
   if (board_writer_) board_writer_.set_state(failed() ? RankState::kFailed : RankState::kLeft);
   control_->leave();
@@ -205,6 +215,10 @@ void Communicator::begin(Operation& op) {
 
 void Communicator::end(Operation& op) {
   if (current_ != &op) return;  // failed before its turn came
+  if (wait_told_) [[unlikely]] {
+    board_writer_.go_on();
+    wait_told_ = false;
+  }
   Record& record = recorder_.begin(operations_);
   record.ended_cycles = cycles();
   record.state = failed() ? RecordState::kFailed : RecordState::kDone;
@@ -233,6 +247,15 @@ Advance Communicator::advance(Operation& op) {
   }
 }
 
+// The user may free his buffers once a failed operation has ended, and a peer of this process may
+// be in the middle of reading one: a moment is enough for that, and waiting for more would be for
+// ever.
+void Communicator::await_return(Operation& op) {
+  constexpr uint64_t kMomentNs = 50 * kNsPerMs;
+  const uint64_t deadline = now_ns() + kMomentNs;
+  while (!is_returned(op) && now_ns() < deadline) sched_yield();
+}
+
 Drive Communicator::drive() {
   Drive result = Drive::kIdle;
   while (queued_.load(std::memory_order_acquire) > 0) {
@@ -242,6 +265,7 @@ Drive Communicator::drive() {
       op = head_;
     }
     if (failed()) {
+      if (op == current_) await_return(*op);
       op->failed = true;
       finish_head(*op);
       result = Drive::kMoved;

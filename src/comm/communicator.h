@@ -18,11 +18,13 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/comm/hosts.h"
 #include "src/comm/member.h"
 #include "src/comm/scalar.h"
 #include "src/config/config.h"
 #include "src/control/board.h"
 #include "src/control/control.h"
+#include "src/control/remote_board.h"
 #include "src/control/standstill.h"
 #include "src/engine/driven.h"
 #include "src/engine/engine.h"
@@ -64,6 +66,11 @@ struct PointToPointCall {
   size_t bytes = 0;
   Rank peer = 0;
 };
+
+class Sockets;
+namespace shm {
+struct Link;
+}
 
 class Communicator final : public Driven {
  public:
@@ -159,6 +166,8 @@ class Communicator final : public Driven {
 
   Communicator(const JoinRequest& request, const Process& process);
   void enter();
+  std::span<std::byte> board_slot(Rank rank) const;
+  void make_board();
 
   // plans.cc
   Result<Plan*> plan_for(Collective collective, size_t bytes, Rank root);
@@ -176,15 +185,21 @@ class Communicator final : public Driven {
   // connect.cc
   Result<SendEnd*> send_end(Rank peer, int stream);
   Result<RecvEnd*> recv_end(Rank peer, int stream);
-  bool is_local(Rank peer) const;
   TransportKind transport(Rank peer) const;
+  int streams() const { return size_ == 1 ? kAloneStreams : shm::kStreams; }
+  size_t end_index(Rank peer, int stream) const {
+    return static_cast<size_t>(peer) * static_cast<size_t>(streams()) + static_cast<size_t>(stream);
+  }
+  shm::Link memory_link(Rank peer, bool sends, int stream);
   Status open_segment_alone();
 
   // look_around.cc
   void find_trouble(uint64_t now_ns);
   bool find_mismatch(const Operation& op, uint64_t waited_ns);
   bool find_wrong_size(const Operation& op);
-  bool find_dead_peer(const Operation& op);
+  bool find_dead_peer(const Operation& op, uint64_t now_ns);
+  void tell_call(const CallSignature& call);
+  void heard_call(Rank from, std::span<const std::byte> payload);
   bool find_standstill(const Operation& op, uint64_t now_ns);
   void report_late(const Operation& op, uint64_t waited_ns);
 
@@ -192,10 +207,12 @@ class Communicator final : public Driven {
   void queue_current(Operation& op);
   void note_death(const std::string& text);
   void heard_abort(Rank from);
+  void forget(Rank rank);
   std::string death_text() const;
   void fail_if_orphaned();
   void begin(Operation& op);
   Advance advance(Operation& op);
+  static void await_return(Operation& op);
   void end(Operation& op);
   void finish_head(Operation& op);
   Operation* take_free(bool p2p);
@@ -204,6 +221,7 @@ class Communicator final : public Driven {
   int user_op(size_t index) const { return op_base_ + static_cast<int>(index); }
 
   static constexpr uint16_t kAbortMessage = 1;  // flooded by ncclCommAbort
+  static constexpr uint16_t kCallMessage = 2;   // what a rank waits in, for those of other hosts
   static constexpr int kAloneStreams = 8;       // of a communicator with a single rank
 
   /// The operation that the borrower works on; null: none.
@@ -221,9 +239,13 @@ class Communicator final : public Driven {
   std::optional<Algorithm> forced_;
   Isa isa_;
   std::vector<Member> members_;
+  Hosts hosts_;
 
   std::vector<std::shared_ptr<const shm::PeerPool>> pools_;  // by rank; null within the process
-  std::shared_ptr<shm::CommSegment> segment_;  // a single rank has none until it sends to itself
+  // Of the ranks of this host; none on a host with one rank, until it sends to itself.
+  std::shared_ptr<shm::CommSegment> segment_;
+  std::unique_ptr<RemoteBoard> remote_board_;  // null if there is one host
+  std::shared_ptr<Sockets> sockets_;           // to other hosts; null for a single rank
   Board board_;
   BoardWriter board_writer_;
   std::unique_ptr<Control> control_;  // null for a single rank
@@ -259,8 +281,10 @@ class Communicator final : public Driven {
   Recorder recorder_;
   uint64_t head_waits_since_ns_ = 0;
   uint64_t next_death_check_ns_ = 0;
+  uint64_t broken_since_ns_ = 0;  // when a connection was found to be lost
   Standstill standstill_;
   bool late_reported_ = false;
+  bool wait_told_ = false;  // on the board, since this operation began
   bool mismatch_proposed_ = false;
 
   mutable std::mutex failure_mutex_;
@@ -268,6 +292,7 @@ class Communicator final : public Driven {
   std::vector<cudaStream_t> failed_streams_;
   std::atomic<bool> failed_{false};
   std::string death_text_;                  // guarded by failure_mutex_
+  std::atomic<uint64_t> told_sequence_{0};  // the last operation that other hosts were told of
   std::atomic<uint64_t> dead_since_ns_{0};  // when a peer's death was heard of; 0: all live
   std::atomic<bool> closed_{false};
   std::atomic<int> references_{1};

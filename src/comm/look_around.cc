@@ -19,6 +19,7 @@ constexpr uint64_t kWaitForAllNs = 300 * kNsPerMs;
 // From here on a wait is told on the board.
 constexpr uint64_t kLongWaitNs = 300 * kNsPerMs;
 constexpr uint64_t kDeathCheckNs = 100 * kNsPerMs;
+constexpr uint64_t kDeathNewsNs = 300 * kNsPerMs;
 constexpr uint64_t kWarnNs = 60 * kNsPerSecond;
 
 }  // namespace
@@ -44,7 +45,7 @@ void Communicator::find_trouble(uint64_t now) {
   if (find_mismatch(*op, waited)) return;
   if (now >= next_death_check_ns_) {
     next_death_check_ns_ = now + kDeathCheckNs;
-    if (find_dead_peer(*op)) return;
+    if (find_dead_peer(*op, now)) return;
   }
   if (waited >= kLongWaitNs && find_standstill(*op, now)) return;
   report_late(*op, waited);
@@ -54,6 +55,7 @@ void Communicator::find_trouble(uint64_t now) {
 bool Communicator::find_mismatch(const Operation& op, uint64_t waited) {
   if (mismatch_proposed_) return true;
   if (op.is_p2p()) return find_wrong_size(op);
+  if (hosts_.count() > 1) tell_call(op.call);
   const bool all_here = board_.all_began(op.call.sequence, rank_);
   if (!all_here && waited < kWaitForAllNs) return false;
   const std::optional<Mismatch> mismatch = board_.compare();
@@ -61,6 +63,25 @@ bool Communicator::find_mismatch(const Operation& op, uint64_t waited) {
   mismatch_proposed_ = true;
   control_->propose(Code::kInvalidUsage, label() + ": " + mismatch->text);
   return true;
+}
+
+// Other hosts cannot look: they are told, once for each operation.
+void Communicator::tell_call(const CallSignature& call) {
+  if (told_sequence_.exchange(call.sequence, std::memory_order_relaxed) == call.sequence) return;
+  control_->flood(kCallMessage, wire_of(call));
+}
+
+// A rank of another host waits. If this rank called something else, its own call may be over (a
+// root has only to send), so it tells as well.
+void Communicator::heard_call(Rank from, std::span<const std::byte> payload) {
+  const std::optional<CallSignature> call = signature_of(payload);
+  if (!call || hosts_.same(from, rank_)) return;
+  remote_board_->told(from, *call);
+  const std::optional<CallSignature> mine = board_.signature(rank_, call->sequence);
+  if (mine && !(*mine == *call)) tell_call(*mine);
+  // Or it is behind: then its last call is what the others want to know.
+  const std::optional<CallSignature> last = board_.last(rank_);
+  if (!mine && last && last->sequence < call->sequence) tell_call(*last);
 }
 
 // A message has arrived where another size is expected.
@@ -78,7 +99,7 @@ bool Communicator::find_wrong_size(const Operation& op) {
   return false;
 }
 
-bool Communicator::find_dead_peer(const Operation& op) {
+bool Communicator::find_dead_peer(const Operation& op, uint64_t now) {
   const Member& mine = members_[static_cast<size_t>(rank_)];
   for (WaitPoint at = wait_point(op, 0); at.lane < op.lanes.size();
        at = wait_point(op, at.lane + 1)) {
@@ -86,12 +107,16 @@ bool Communicator::find_dead_peer(const Operation& op) {
     if (at.recv) broken = at.recv->status();
     if (at.send && broken.ok()) broken = at.send->status();
     if (!broken.ok()) {
+      // If the peer has died, Control says so in a moment, in better words.
+      if (broken_since_ns_ == 0) broken_since_ns_ = now;
+      if (now - broken_since_ns_ < kDeathNewsNs) return true;
       control_->propose(broken.code(), fmt::format("rank {}: {}", rank_, broken.text()));
       return true;
     }
     if (at.peer < 0 || at.peer == rank_) continue;
     const Member& peer = members_[static_cast<size_t>(at.peer)];
-    if (peer.pid_namespace != mine.pid_namespace || peer.process == mine.process) continue;
+    if (peer.machine != mine.machine || peer.pid_namespace != mine.pid_namespace) continue;
+    if (peer.process == mine.process) continue;
     if (process_start_time(peer.pid) == peer.start_time) continue;
     control_->report_death(
         at.peer, fmt::format("rank {} (pid {} on host {}) died", at.peer, peer.pid, peer.host));
@@ -103,8 +128,13 @@ bool Communicator::find_dead_peer(const Operation& op) {
 // A point-to-point call meets a collective, or all send before they receive: everybody waits, and
 // for good.
 bool Communicator::find_standstill(const Operation& op, uint64_t now) {
+  // Messages between hosts may be on their way.
+  if (hosts_.count() > 1) return false;
   // A rank without staging waits for another communicator's operations.
-  if (process_.staging.exhausted()) return false;
+  if (process_.staging.exhausted()) {
+    board_writer_.go_on();
+    return false;
+  }
   const WaitPoint at = wait_point(op, 0);
   Wait wait{.mark = operations_ + 1};
   for (const LaneState& lane : op.lanes) {
@@ -117,6 +147,7 @@ bool Communicator::find_standstill(const Operation& op, uint64_t now) {
     wait.bytes = at.bytes < 0xffffffff ? static_cast<uint32_t>(at.bytes) : 0;
   }
   board_writer_.tell(wait);
+  wait_told_ = true;
   if (!standstill_.observe(board_, now)) return false;
   mismatch_proposed_ = true;
   control_->propose(Code::kInvalidUsage,

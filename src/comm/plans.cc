@@ -245,6 +245,8 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
                                 .bytes = bytes,
                                 .ranks = size_,
                                 .oversubscribed = oversubscribed_,
+                                .hosts = hosts_.count(),
+                                .host_groups = hosts_.are_groups(),
                                 .forced = forced_});
   auto plan = std::make_unique<Plan>();
   plan->id = next_plan_id_++;
@@ -256,17 +258,18 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
                          .algorithm = choice.algorithm,
                          .ranks = size_,
                          .rank = rank_,
-                         .root = root};
+                         .root = root,
+                         .groups = choice.groups};
   plan->copies = needs_copies(spec, true);
   plan->program = ACCL_TRY(make_program(spec));
   if constexpr (kProves) ACCL_TRY(prove(spec, plan->copies));
-  const int streams = std::max(1, plan->program.streams());
-  const int room = (segment_ ? segment_->streams() : kAloneStreams) - 1;
-  if (streams > room) {
+  const int needed = std::max(1, plan->program.streams());
+  const int room = streams() - 1;
+  if (needed > room) {
     return internal_error(fmt::format("{} of {} needs {} streams of {}", name_of(choice.algorithm),
-                                      name_of(collective), streams, room));
+                                      name_of(collective), needed, room));
   }
-  plan->channels = size_ == 1 ? 1 : std::min(choice.channels, room / streams);
+  plan->channels = size_ == 1 ? 1 : std::min(choice.channels, room / needed);
   ACCL_TRY(bind(*plan));
   const size_t scratch = static_cast<size_t>(plan->program.scratch_chunks) *
                          static_cast<size_t>(plan->channels) * plan->chunk_bytes;
@@ -296,6 +299,7 @@ Status Communicator::bind(Plan& plan) {
   plan.sends.assign(ports * static_cast<size_t>(plan.channels), nullptr);
   plan.recvs.assign(ports * static_cast<size_t>(plan.channels), nullptr);
   plan.transports = 0;
+  plan.buffers = false;
   for (int channel = 0; channel < plan.channels; channel++) {
     for (const Lane& lane : plan.program.lanes) {
       for (const Step& step : lane) {
@@ -310,6 +314,7 @@ Status Communicator::bind(Plan& plan) {
           }
           if (port == step.send && !plan.sends[index]) {
             plan.sends[index] = ACCL_TRY(send_end(at.peer, stream));
+            plan.buffers |= plan.sends[index]->buffers();
           }
         }
       }

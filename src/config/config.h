@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "src/base/log.h"
 #include "src/config/form.h"
@@ -28,6 +29,18 @@ struct Config {
   std::string algo;
   CheckMode check_mode = CheckMode::kDefault;
   bool multi_rank_gpu_enable = true;
+  std::string socket_ifname;
+  std::string socket_family;
+  std::string comm_id;
+  std::string secret;
+  std::string secret_file;
+  std::string host_id;
+  std::string net;
+  bool shm_disable = false;
+  bool p2p_disable = false;
+  int64_t socket_nthreads = 1;
+  int64_t nsocks_perthread = 1;
+  std::pair<uint16_t, uint16_t> port_range{0, 0};
   IsaLimit isa = IsaLimit::kAuto;
   int64_t init_timeout_ms = 300'000;
   int64_t op_timeout_ms = 0;
@@ -77,6 +90,46 @@ inline constexpr auto kParams = std::tuple{
     Param{"NCCL_MULTI_RANK_GPU_ENABLE", &Config::multi_rank_gpu_enable, form::Flag{},
           "1: ranks of a communicator may share a device. 0: that is an error which names them. "
           "(NCCL's default is 0; the host device is made for sharing.)"},
+    Param{"NCCL_SOCKET_IFNAME", &Config::socket_ifname,
+          form::Text{"interface names or their beginnings, such as eth,ib; =eth0 for whole names, "
+                     "^lo for all others"},
+          "Which network interfaces to use. Empty: the library chooses and says why at INFO. "
+          "Counts for "
+          "the whole process; if nothing matches, initialisation fails and lists what there is."},
+    Param{"NCCL_SOCKET_FAMILY", &Config::socket_family, form::Text{"AF_INET or AF_INET6"},
+          "Which addresses to use; empty: both. Counts for the whole process."},
+    Param{
+        "NCCL_COMM_ID", &Config::comm_id,
+        form::Text{"10.0.0.1:42000, [2001:db8::1]:42000 or name:42000"},
+        "Where rank 0 serves the initialisation, instead of an address in the unique id. All ranks "
+        "must have the same."},
+    Param{
+        "ACCL_SECRET", &Config::secret, form::Text{"any text, the same for all ranks"},
+        "With NCCL_COMM_ID: only those who know it may join. Without a secret a WARN says that the "
+        "job is not authenticated."},
+    Param{"ACCL_SECRET_FILE", &Config::secret_file, form::Text{"a file name"},
+          "A file with the text of ACCL_SECRET, which is not seen in the environment then."},
+    Param{"NCCL_HOSTID", &Config::host_id, form::Text{"any text"},
+          "Ranks with different texts talk as if they were on different hosts. Empty: the machine "
+          "counts. Memory is only ever shared within one network namespace."},
+    Param{
+        "NCCL_NET", &Config::net, form::Text{"Socket"},
+        "The network between hosts. Only sockets exist in this version; another name is an error."},
+    Param{"NCCL_SHM_DISABLE", &Config::shm_disable, form::Flag{},
+          "1: processes of one host use sockets instead of shared memory."},
+    Param{
+        "NCCL_P2P_DISABLE", &Config::p2p_disable, form::Flag{},
+        "1: ranks of one process use shared memory, or sockets if that is disabled too, instead of "
+        "reading each other's buffers."},
+    Param{"NCCL_SOCKET_NTHREADS", &Config::socket_nthreads, form::Number{1, 16},
+          "Times NCCL_NSOCKS_PERTHREAD: connections from one rank to another, at most 64. There "
+          "are no "
+          "threads for them."},
+    Param{"NCCL_NSOCKS_PERTHREAD", &Config::nsocks_perthread, form::Number{1, 64},
+          "See NCCL_SOCKET_NTHREADS."},
+    Param{"ACCL_PORT_RANGE", &Config::port_range, form::Ports{},
+          "The ports that the process may listen on; it needs one for each address family. Empty: "
+          "any."},
     Param{"ACCL_ISA", &Config::isa,
           form::Word<IsaLimit, 4>{{{{"auto", IsaLimit::kAuto},
                                     {"scalar", IsaLimit::kScalar},

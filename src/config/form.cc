@@ -77,4 +77,32 @@ std::string Subsystems::allowed() const {
          ", or ALL; a leading ^ means all others";
 }
 
+bool Number::read(std::string_view text, int64_t* value) const {
+  int64_t number = 0;
+  if (!read_decimal(text, &number) || number < least || number > most) return false;
+  *value = number;
+  return true;
+}
+
+std::string Number::allowed() const {
+  return "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+}
+
+bool Ports::read(std::string_view text, std::pair<uint16_t, uint16_t>* value) const {
+  const size_t dash = text.find('-');
+  const Number port{1, 65535};
+  int64_t first = 0;
+  if (!port.read(text.substr(0, dash), &first)) return false;
+  int64_t last = first;
+  if (dash != std::string_view::npos && !port.read(text.substr(dash + 1), &last)) return false;
+  if (last < first) return false;
+  *value = {static_cast<uint16_t>(first), static_cast<uint16_t>(last)};
+  return true;
+}
+
+std::string Ports::print(const std::pair<uint16_t, uint16_t>& value) const {
+  if (value.first == 0) return {};
+  return std::to_string(value.first) + "-" + std::to_string(value.second);
+}
+
 }  // namespace accl::form

@@ -45,6 +45,22 @@ struct Text {
   std::string allowed() const { return std::string(what); }
 };
 
+/// A whole number.
+struct Number {
+  int64_t least = 0;
+  int64_t most = 0;
+  bool read(std::string_view text, int64_t* value) const;
+  std::string print(int64_t value) const { return std::to_string(value); }
+  std::string allowed() const;
+};
+
+/// Ports to listen on: "42000-42031", or one.
+struct Ports {
+  bool read(std::string_view text, std::pair<uint16_t, uint16_t>* value) const;
+  std::string print(const std::pair<uint16_t, uint16_t>& value) const;
+  std::string allowed() const { return "a port or a range of them, such as 42000-42031"; }
+};
+
 /// One of a few words, in any case.
 template <class T, size_t kCount>
 struct Word {

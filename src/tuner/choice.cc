@@ -13,7 +13,14 @@ constexpr size_t kChunk = 128 << 10;
 // Beyond this many ranks, talking to everybody at once costs more than a neighbour's pipeline wins.
 constexpr int kDirectRanks = 16;
 
+// Several hosts with several ranks each: the slow links carry each chunk once per host.
+bool between_hosts(const Situation& s) {
+  return s.hosts > 1 && s.hosts < s.ranks && s.host_groups && s.bytes > kSmall &&
+         supports(Algorithm::kHierarchical, s.collective);
+}
+
 Algorithm best_algorithm(const Situation& s) {
+  if (between_hosts(s)) return Algorithm::kHierarchical;
   const bool small = s.bytes <= kSmall;
   switch (s.collective) {
     case Collective::kAllReduce:
@@ -53,6 +60,7 @@ Choice choose(const Situation& s) {
   Choice choice;
   const Algorithm forced = s.forced ? forced_for(*s.forced, s.collective) : best_algorithm(s);
   choice.algorithm = supports(forced, s.collective) ? forced : best_algorithm(s);
+  if (s.hosts > 1 && s.hosts < s.ranks && s.host_groups) choice.groups = s.hosts;
   choice.channels = channels_for(s);
   choice.chunk_bytes = s.bytes <= kSmall ? kSmall : kChunk;
   return choice;

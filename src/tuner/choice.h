@@ -17,7 +17,9 @@ struct Situation {
   size_t bytes = 0;
   int ranks = 1;
   bool oversubscribed =
-      false;  ///< more ranks than cores: a waiting rank keeps another from running
+      false;                 ///< more ranks than cores: a waiting rank keeps another from running
+  int hosts = 1;             ///< that the ranks lie on
+  bool host_groups = false;  ///< they are the groups of a hierarchical program (Hosts::are_groups)
   std::optional<Algorithm> forced;
 };
 
@@ -25,6 +27,7 @@ struct Choice {
   Algorithm algorithm = Algorithm::kDirect;
   int channels = 1;        ///< copies of the program that work on alternating rounds
   size_t chunk_bytes = 0;  ///< largest message
+  int groups = 0;          ///< of a hierarchical program; 0: its default
 };
 
 /// Calls of one size class get the same choice: class 0 is 0 bytes, class k is [2^(k-1), 2^k).

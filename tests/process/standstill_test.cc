@@ -82,5 +82,26 @@ TEST(Standstill, ALateRankIsNoStandstill) {
   EXPECT_EQ(ranks.wait(std::chrono::seconds(30)), ExitCodes(3, 0));
 }
 
+// Two ranks are late, one after the other: each call waits for long, and none for good.
+TEST(Standstill, TwoStragglersInARow) {
+  const auto body = [](int rank, Blackboard& board) {
+    RankCheck check(rank);
+    ncclComm_t comm = nullptr;
+    if (!check.ok(join_ranks(&comm, 3, rank, board), "init")) return 1;
+    const auto late = [&](int who) {
+      if (rank == who) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      float value = 1;
+      check.ok(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr), "all reduce");
+      check.that(value == 3, "the sum");
+    };
+    for (const int who : {2, 1, 0}) late(who);
+    check.ok(ncclCommDestroy(comm), "destroy");
+    return check.code();
+  };
+  Ranks ranks;
+  ranks.start(3, body);
+  EXPECT_EQ(ranks.wait(std::chrono::seconds(30)), ExitCodes(3, 0));
+}
+
 }  // namespace
 }  // namespace accl
