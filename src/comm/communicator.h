@@ -177,6 +177,7 @@ class Communicator final : public Driven {
   Arithmetic builtin_arithmetic(const CollectiveCall& call) const;
   Status bind(Plan& plan);
   void report(const Plan& plan, size_t bytes) const;
+  void report_unfit(Collective collective);
   void fill(Operation& op, const CollectiveCall& call, Plan& plan, const Arithmetic& math);
 
   void grow_small();
@@ -260,6 +261,7 @@ class Communicator final : public Driven {
   static constexpr int kSmallClasses = 13;  // up to kSmallMessageBytes
   std::array<std::array<std::atomic<Plan*>, kSmallClasses>, kCollectives> small_plans_{};
   uint32_t next_plan_id_ = 1;
+  std::array<bool, kCollectives> unfit_told_{};  // NCCL_ALGO cannot do the collective
   std::vector<std::unique_ptr<Operation>> pool_;
   Operation* free_ = nullptr;
   Operation* free_p2p_ = nullptr;

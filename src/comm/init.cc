@@ -250,8 +250,13 @@ std::string algorithm_names() {
   return names;
 }
 
+struct Crowd {
+  int ranks = 0;
+  int cores = 0;  // that they may use, all together
+};
+
 // On this machine; what the settings call different hosts may be one.
-bool more_ranks_than_cores(const std::vector<Member>& members, const Member& here) {
+Crowd crowd_around(const Member& here, const std::vector<Member>& members) {
   CoreSet cores;
   int granted = kMaxCores;
   int ranks = 0;
@@ -261,7 +266,7 @@ bool more_ranks_than_cores(const std::vector<Member>& members, const Member& her
     cores.add(member.cores);
     if (member.granted_cores > 0) granted = std::min(granted, member.granted_cores);
   }
-  return ranks > std::min(cores.count(), granted);
+  return {ranks, std::min(cores.count(), granted)};
 }
 
 }  // namespace
@@ -285,12 +290,14 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const JoinRequest& re
     }
   }
   ACCL_TRY(Joiner(*comm, request, process, abort).run());
-  comm->oversubscribed_ =
-      more_ranks_than_cores(comm->members_, comm->members_[static_cast<size_t>(comm->rank_)]);
+  const Crowd crowd =
+      crowd_around(comm->members_[static_cast<size_t>(comm->rank_)], comm->members_);
+  comm->oversubscribed_ = crowd.ranks > crowd.cores;
   comm->enter();
-  ACCL_LOG(kInfo, kInit, "{} rank {} nranks {} device {} ({}; kernels {}) - Init COMPLETE",
+  ACCL_LOG(kInfo, kInit,
+           "{} rank {} nranks {} device {} ({}; cores {}; kernels {}) - Init COMPLETE",
            comm->label(), comm->rank_, comm->size_, comm->device_, comm->describe_transports(),
-           name_of(comm->isa_));
+           crowd.cores, name_of(comm->isa_));
   return comm;
 }
 

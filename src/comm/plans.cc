@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 #include "src/base/log.h"
 #include "src/comm/communicator.h"
@@ -33,14 +34,24 @@ std::string transport_names(uint8_t transports) {
   return names.empty() ? "none" : names;
 }
 
-std::string algorithms_for(Collective collective) {
-  std::string names;
-  for (int i = 0; i < kAlgorithms; i++) {
-    const auto algorithm = static_cast<Algorithm>(i);
-    if (!supports(algorithm, collective)) continue;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(algorithm));
-  }
-  return names;
+// "128 KiB"; what is no whole number of a unit is told in the next smaller one.
+std::string size_text(size_t bytes) {
+  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && bytes % 1024 == 0; bytes /= 1024) unit++;
+  return fmt::format("{} {}", bytes, kUnits[unit]);
+}
+
+// The sizes that share a plan.
+std::string class_text(int number) {
+  if (number <= 1) return size_text(static_cast<size_t>(number));
+  const std::string least = size_text(size_t{1} << (number - 1));
+  if (number == kSizeClasses - 1) return least + " or more";
+  return fmt::format("{} to {}", least, size_text(size_t{1} << number));
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::kBroadcast || collective == Collective::kReduce;
 }
 
 // In a debug build no program runs that the checker has not proven for all ranks together.
@@ -237,10 +248,7 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
 
 Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, size_t bytes,
                                                       Rank root) {
-  if (forced_ && !supports(forced_for(*forced_, collective), collective)) {
-    return invalid_usage(fmt::format("NCCL_ALGO {} cannot do {}; {} can", name_of(*forced_),
-                                     name_of(collective), algorithms_for(collective)));
-  }
+  report_unfit(collective);
   const Choice choice = choose({.collective = collective,
                                 .bytes = bytes,
                                 .ranks = size_,
@@ -278,17 +286,22 @@ Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, siz
   return plan;
 }
 
-// Sizes of one class share the plan.
 void Communicator::report(const Plan& plan, size_t bytes) const {
-  const int number = size_class(bytes);
-  const bool rooted =
-      plan.collective == Collective::kBroadcast || plan.collective == Collective::kReduce;
-  ACCL_LOG(kInfo, kTuning,
-           "{} rank {}: {} class {} (from {} B){}: plan {} {} channels {} chunk {} B via {}",
-           label(), rank_, name_of(plan.collective), number,
-           number == 0 ? 0 : size_t{1} << (number - 1),
-           rooted ? fmt::format(" root {}", plan.root) : "", plan.id, name_of(plan.algorithm),
-           plan.channels, plan.chunk_bytes, transport_names(plan.transports));
+  ACCL_LOG(kInfo, kTuning, "{} rank {}: {} of {}{}: {}, {} channel{}, chunks of {}, via {}",
+           label(), rank_, name_of(plan.collective), class_text(size_class(bytes)),
+           has_root(plan.collective) ? fmt::format(", root {}", plan.root) : "",
+           name_of(plan.algorithm), plan.channels, plan.channels == 1 ? "" : "s",
+           size_text(plan.chunk_bytes), transport_names(plan.transports));
+}
+
+// A setting that does not fit a collective is no reason to fail the job: said once, then left out
+// of account.
+void Communicator::report_unfit(Collective collective) {
+  if (!forced_ || supports(forced_for(*forced_, collective), collective)) return;
+  bool& told = unfit_told_[static_cast<size_t>(collective)];
+  if (std::exchange(told, true)) return;
+  ACCL_LOG(kInfo, kTuning, "{} rank {}: NCCL_ALGO {} cannot do {}: the library chooses", label(),
+           rank_, name_of(*forced_), name_of(collective));
 }
 
 // Opens the connections that the program's ports name and that are not open yet.

@@ -74,13 +74,13 @@ inline constexpr auto kParams = std::tuple{
           "Where to print; empty: standard output. %h becomes the host name, %p the process id, %% "
           "a percent sign. Counts from NCCL_DEBUG=WARN on. An existing file is appended to. If it "
           "cannot be opened, one line on standard error says so and printing goes there."},
-    Param{"NCCL_ALGO", &Config::algo, form::Text{"the name of one algorithm, in any case"},
-          "The algorithm to use (docs/algorithms.md); empty: the library chooses. Ring does "
-          "Broadcast "
-          "and Reduce by its chain, as in NCCL; AlltoAll takes no choice. A name that does not "
-          "exist, "
-          "or that cannot do the collective called, is an error that names those that can; so are "
-          "ranks that disagree. NCCL's lists (\"Ring,Tree\", \"^Ring\") are not available."},
+    Param{
+        "NCCL_ALGO", &Config::algo, form::Text{"the name of one algorithm, in any case"},
+        "The algorithm to use (docs/algorithms.md); empty: the library chooses. ring does "
+        "Broadcast and Reduce by chain, as in NCCL. For a collective that the algorithm cannot do "
+        "the library chooses, and one INFO line of TUNING says so. A name that does not exist is "
+        "an error that lists the names; so are ranks that disagree. NCCL's lists (\"Ring,Tree\", "
+        "\"^Ring\", \"allreduce:ring\") are not available yet and count as unknown names."},
     Param{"NCCL_CHECK_MODE", &Config::check_mode,
           form::Word<CheckMode, 3>{{{{"DEFAULT", CheckMode::kDefault},
                                      {"DEBUG_LOCAL", CheckMode::kDebugLocal},

@@ -38,8 +38,8 @@ inline constexpr int kSizeClasses = 65;
 /// AlltoAll takes no choice. The result may still be unfit (`supports`).
 Algorithm forced_for(Algorithm named, Collective collective);
 
-/// The plan for a call. A forced algorithm that cannot do the collective is left out of account:
-/// callers check `supports` first and report.
+/// The plan for a call. A forced algorithm that cannot do the collective is left out of account;
+/// callers say so where people read it.
 Choice choose(const Situation& situation);
 
 }  // namespace accl

@@ -63,13 +63,12 @@ class LogFolder {
     setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
     setenv("NCCL_DEBUG_FILE", (path_ / "log.%p").c_str(), 1);
   }
-  /// The lines that tell of a choice.
-  std::vector<std::string> choices() const {
+  std::vector<std::string> lines() const {
     std::vector<std::string> all;
     for (const auto& entry : fs::directory_iterator(path_)) {
       std::ifstream file(entry.path());
       for (std::string line; std::getline(file, line);) {
-        if (line.find(": plan ") != std::string::npos) all.push_back(line);
+        all.push_back(line);
       }
     }
     return all;
@@ -79,9 +78,12 @@ class LogFolder {
   fs::path path_;
 };
 
-void run_kind(TestKind kind, int ranks, int rank, ncclComm_t comm, RankCheck& check) {
+void run_kind(TestKind kind, std::vector<size_t> counts, int rank, ncclComm_t comm,
+              RankCheck& check) {
+  int ranks = 0;
+  if (!check.ok(ncclCommCount(comm, &ranks), "count")) return;
   uint64_t seed = 1;
-  for (const size_t count : {size_t{1}, size_t{1021}, size_t{50021}, size_t{300007}}) {
+  for (const size_t count : counts) {
     for (const int root : {0, ranks - 1}) {
       for (const bool in_place : {false, true}) {
         CallShape shape{.kind = kind,
@@ -105,18 +107,6 @@ bool can(Algorithm algorithm, TestKind kind) {
   return supports(forced_for(algorithm, collective_of(kind)), collective_of(kind));
 }
 
-// A collective that the algorithm cannot do is refused by name, and the communicator goes on.
-void expect_refusal(Algorithm algorithm, TestKind kind, ncclComm_t comm, RankCheck& check) {
-  int ranks = 0;
-  int rank = 0;
-  check.ok(ncclCommCount(comm, &ranks), "count");
-  check.ok(ncclCommUserRank(comm, &rank), "rank");
-  const std::string text = "NCCL_ALGO " + std::string(name_of(algorithm)) + " cannot do " +
-                           std::string(name_of(collective_of(kind)));
-  TestCall call({.kind = kind}, rank, ranks);
-  check.refused(call.issue(comm, nullptr), ncclInvalidUsage, {text}, text);
-}
-
 // With a sanitizer, what takes long is left out.
 std::vector<int> rank_counts() {
   return test::kSanitized ? std::vector<int>{2, 3} : std::vector<int>{2, 3, 8};
@@ -126,22 +116,19 @@ using Setup = std::tuple<RankKind, int, int>;
 
 class Algorithms : public testing::TestWithParam<Setup> {};
 
-TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
+// What an algorithm cannot do, the library does in its own way and says so once.
+TEST_P(Algorithms, DoEveryCollective) {
   const auto [kind, ranks, number] = GetParam();
   const auto algorithm = static_cast<Algorithm>(number);
   const LogFolder folder;
-  // Threads share the text of the last error, so only processes look at refusals.
-  const bool looks_at_refusals = kind == RankKind::kProcesses;
   const auto body = [&, ranks = ranks](int rank, Blackboard& board) {
     RankCheck check(rank);
     ncclComm_t comm = nullptr;
     if (!check.ok(join_ranks(&comm, ranks, rank, board), "init")) return 1;
     for (const TestKind k : kKinds) {
-      if (can(algorithm, k)) {
-        run_kind(k, ranks, rank, comm, check);
-      } else if (looks_at_refusals) {
-        expect_refusal(algorithm, k, comm, check);
-      }
+      // The library's own choice is tested where the algorithm is named.
+      if (can(algorithm, k)) run_kind(k, {1, 1021, 50021, 300007}, rank, comm, check);
+      if (!can(algorithm, k)) run_kind(k, {1, 1021}, rank, comm, check);
     }
     check.ok(ncclCommDestroy(comm), "destroy");
     return check.code();
@@ -155,19 +142,26 @@ TEST_P(Algorithms, DoEveryCollectiveTheyCan) {
   }
 
   const std::string via = kind == RankKind::kProcesses ? "shm" : "local";
-  const std::vector<std::string> lines = folder.choices();
+  const std::vector<std::string> lines = folder.lines();
   for (const TestKind k : kKinds) {
-    const std::string name = ": " + std::string(name_of(collective_of(k))) + " class ";
-    const std::string choice =
-        " " + std::string(name_of(forced_for(algorithm, collective_of(k)))) + " channels ";
-    size_t told = 0;
+    const std::string name(name_of(collective_of(k)));
+    const std::string choice = ": " + std::string(name_of(forced_for(algorithm, collective_of(k))));
+    const std::string unfit = ": NCCL_ALGO " + std::string(name_of(algorithm)) + " cannot do " +
+                              name + ": the library chooses";
+    int chosen = 0;
+    int complaints = 0;
     for (const std::string& line : lines) {
-      if (line.find(name) == std::string::npos) continue;
-      told++;
-      EXPECT_NE(line.find(choice), std::string::npos) << line;
-      EXPECT_TRUE(line.ends_with(" via " + via) || line.ends_with(" via self," + via)) << line;
+      if (line.ends_with(unfit)) complaints++;
+      if (line.find(": " + name + " of ") == std::string::npos) continue;
+      chosen++;
+      EXPECT_EQ(line.find(choice + ", ") != std::string::npos, can(algorithm, k)) << line;
+      EXPECT_TRUE(line.ends_with(", via " + via) || line.ends_with(", via self," + via)) << line;
+      EXPECT_EQ(line.find(", root ") != std::string::npos,
+                k == TestKind::kBroadcast || k == TestKind::kReduce)
+          << line;
     }
-    EXPECT_EQ(told > 0, can(algorithm, k)) << name << told;
+    EXPECT_GE(chosen, ranks) << name;
+    EXPECT_EQ(complaints, can(algorithm, k) ? 0 : ranks) << name;
   }
 }
 
@@ -193,6 +187,39 @@ TEST(AlgorithmSetting, UnknownNamesAreRefused) {
                   {"NCCL_ALGO 'Rings' is unknown", "ring", "hierarchical"}, "init");
     return check.code();
   }));
+}
+
+// The line that docs and README point people to, word for word.
+TEST(AlgorithmSetting, ChoicesAreTold) {
+  const LogFolder folder;
+  folder.log_here();
+  EXPECT_TRUE(run_ranks(RankKind::kProcesses, 2, [](int rank, Blackboard& board) {
+    setenv("NCCL_ALGO", "direct", 1);
+    RankCheck check(rank);
+    ncclComm_t comm = nullptr;
+    if (!check.ok(join_ranks(&comm, 2, rank, board), "init")) return 1;
+    std::vector<float> data(3 << 20 >> 2);
+    check.ok(
+        ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, nullptr),
+        "allreduce");
+    check.ok(ncclBcast(data.data(), 1, ncclInt8, 1, comm, nullptr), "bcast");
+    check.ok(ncclBcast(data.data(), 5000, ncclInt8, 1, comm, nullptr), "bcast");
+    check.ok(ncclCommDestroy(comm), "destroy");
+    return check.code();
+  }));
+  for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"}) unsetenv(name);
+  std::vector<std::string> texts;
+  for (const std::string& line : folder.lines()) {
+    const size_t at = line.find(" rank 1: ");
+    if (at != std::string::npos) texts.push_back(line.substr(at + 9));
+  }
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{
+                "AllReduce of 2 MiB to 4 MiB: direct, 2 channels, chunks of 128 KiB, via shm",
+                "NCCL_ALGO direct cannot do Broadcast: the library chooses",
+                "Broadcast of 1 B, root 1: flat, 1 channel, chunks of 4 KiB, via shm",
+                "Broadcast of 4 KiB to 8 KiB, root 1: chain, 2 channels, chunks of 128 KiB, "
+                "via shm"}));
 }
 
 TEST(AlgorithmSetting, RanksMustAgree) {
