@@ -137,7 +137,7 @@ Status usable(const Use& use, ncclComm_t handle) {
 }
 
 Status note(Status status) {
-  if (!status.ok() && in_group()) group_failed(status);
+  if (!status.ok() && in_group()) group_refused(status);
   return status;
 }
 

@@ -14,6 +14,7 @@
 #include "src/api/user_config.h"
 #include "src/api/world.h"
 #include "src/base/clock.h"
+#include "src/base/log.h"
 
 namespace accl {
 namespace {
@@ -35,6 +36,7 @@ Status check_ranks(int ranks, int rank) {
 }
 
 Status join(ncclComm_t handle, const JoinRequest& request) {
+  const LogScope scope(request.device);
   World* world = ACCL_TRY(World::get());
   auto made = Communicator::create(request, world->process(), handle->abort);
   if (!made.ok()) return std::move(made.status());
@@ -84,7 +86,7 @@ Status check_and_init(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int 
 Status init_rank_config(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank,
                         const ncclConfig_t* config) {
   Status result = check_and_init(comm, nranks, id, rank, config);
-  if (!result.ok() && in_group()) group_failed(result);
+  if (!result.ok() && in_group()) group_refused(result);
   return result;
 }
 
@@ -282,7 +284,7 @@ ACCL_API(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* as
     use->check_peers();
     const Status failure = use->failure();
     *asyncError = static_cast<ncclResult_t>(failure.code());
-    if (!failure.ok()) accl::record_error(failure.text());
+    if (!failure.ok()) accl::record_error({}, failure);
     return {};
   });
 }

@@ -173,6 +173,7 @@ Status submit_all() {
       if (entered.ok()) continue;
       op.awaited.fetch_sub(1, std::memory_order_relaxed);
       issue.communicator->fail_and_tell(entered.copy());
+      entered.set_logged();
       result = std::move(entered);
     }
     op.awaited.fetch_sub(1, std::memory_order_release);
@@ -331,6 +332,11 @@ void group_start() { group_depth++; }
 bool in_group() { return group_depth > 0; }
 
 void group_failed(const Status& why) { this_group().error = why.copy(); }
+
+void group_refused(const Status& why) {
+  group_failed(why);
+  this_group().error.set_logged();
+}
 
 Status group_end() {
   if (group_depth == 0) return invalid_usage("without a matching ncclGroupStart");

@@ -31,8 +31,10 @@ void group_start();
 Status group_end();
 /// True between the two.
 bool in_group();
-/// Remembers that a call of this thread's group was refused.
+/// Remembers that a call of this thread's group has failed.
 void group_failed(const Status& why);
+/// The same for a call that reports the error itself: End does not log it again.
+void group_refused(const Status& why);
 
 /// Issues the call now, or at the end of the thread's group.
 Status submit(const Call& call);

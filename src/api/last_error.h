@@ -6,12 +6,14 @@
 #include <string_view>
 
 #include "accl/nccl.h"
+#include "src/base/status.h"
 
 namespace accl {
 
-/// Makes `text` the process's last error and logs it as a WARN. Longer texts than
+/// Makes "<function>: <text of status>" (the text alone if there is no function to blame) the
+/// process's last error, and logs it as a WARN unless the log has it already. Longer texts than
 /// kLastErrorBytes - 1 are cut.
-void record_error(std::string_view text);
+void record_error(std::string_view function, const Status& status);
 inline constexpr int kLastErrorBytes = 2048;
 
 /// Records "<function> is not available in this version: see docs/compat.md"; ncclInvalidUsage.

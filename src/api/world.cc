@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "accl/device.h"
 #include "src/api/handles.h"
 #include "src/api/last_error.h"
 #include "src/api/turns.h"
@@ -35,6 +36,9 @@ void in_child() {
 Result<Config> World::config() {
   LoadedConfig loaded = ACCL_TRY(load_config(process_environment()));
   configure_log(log_settings(loaded.config));
+  int device = -1;
+  if (acclGetDevice(&device) != acclSuccess) device = -1;
+  const LogScope scope(device);
   static std::once_flag announced;
   std::call_once(announced, [&] { announce_config(loaded); });
   return std::move(loaded.config);

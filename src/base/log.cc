@@ -33,7 +33,6 @@ static_assert((1u << kSubsystemNames.size()) - 1 == kAllSubsystems);
 std::atomic<int> sink_fd{STDOUT_FILENO};
 std::atomic<int> file_fd{-1};
 
-thread_local int thread_rank = -1;
 thread_local int thread_device = -1;
 
 std::string host_name() {
@@ -138,24 +137,25 @@ std::string expand_log_file(std::string_view pattern) {
 
 void log_write(LogLevel level, const char* source_file, int source_line, std::string_view text) {
   const int fd = sink_fd.load(std::memory_order_relaxed);
-  const std::string rank = thread_rank < 0 ? "" : fmt::format("rank {}: ", thread_rank);
   if (level == LogLevel::kVersion) return write_line(fd, std::string(text));
   if (level == LogLevel::kWarn) {
     const char* slash = std::strrchr(source_file, '/');
     const char* base = slash == nullptr ? source_file : slash + 1;
-    return write_line(fd, fmt::format("{}{} {}:{} NCCL WARN {}{}", timestamp(), prefix(), base,
-                                      source_line, rank, text));
+    return write_line(
+        fd, fmt::format("{}{} {}:{} NCCL WARN {}", timestamp(), prefix(), base, source_line, text));
   }
-  write_line(fd, fmt::format("{} NCCL {} {}{}", prefix(), name_of(level), rank, text));
+  write_line(fd, fmt::format("{} NCCL {} {}", prefix(), name_of(level), text));
 }
 
-LogScope::LogScope(int rank, int device)
-    : rank_(std::exchange(thread_rank, rank)), device_(std::exchange(thread_device, device)) {}
-
-LogScope::~LogScope() {
-  thread_rank = rank_;
-  thread_device = device_;
+void log_api_error(std::string_view function, std::string_view text) {
+  if (!log_enabled(LogLevel::kWarn, Subsystem::kInit)) return;
+  write_line(sink_fd.load(std::memory_order_relaxed),
+             fmt::format("{}{} {} NCCL WARN {}", timestamp(), prefix(), function, text));
 }
+
+LogScope::LogScope(int device) : device_(std::exchange(thread_device, device)) {}
+
+LogScope::~LogScope() { thread_device = device_; }
 
 std::string_view name_of(LogLevel level) { return kLevelNames[static_cast<size_t>(level)]; }
 

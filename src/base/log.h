@@ -76,17 +76,19 @@ inline bool log_enabled(LogLevel level, Subsystem subsystem) {
 /// a peer or a user sent) become '?'. Never fails visibly: a line that cannot be written is lost.
 void log_write(LogLevel level, const char* source_file, int source_line, std::string_view text);
 
-/// What the calling thread works for, shown as "[device]" and "rank N: " in its lines; -1: not
-/// known. Restores what was before at the end of the scope.
+/// A WARN about a call of the API, whose name stands where other WARNs have file and line.
+void log_api_error(std::string_view function, std::string_view text);
+
+/// The device that the calling thread works for, shown as "[device]" in its lines; -1: not known,
+/// "[-]". Restores what was before at the end of the scope.
 class LogScope {
  public:
-  LogScope(int rank, int device);
+  explicit LogScope(int device);
   ~LogScope();
   LogScope(const LogScope&) = delete;
   LogScope& operator=(const LogScope&) = delete;
 
  private:
-  int rank_;
   int device_;
 };
 

@@ -27,13 +27,14 @@ enum class Code : int {
 struct Error {
   Code code;
   std::string text;
+  bool logged = false;
 };
 
 /// OK, or an error with a text for people.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string text) : error_(new Error{code, std::move(text)}) {}
+  Status(Code code, std::string text) : error_(new Error{code, std::move(text), false}) {}
 
   bool ok() const { return error_ == nullptr; }
   Code code() const { return error_ ? error_->code : Code::kOk; }
@@ -43,7 +44,17 @@ class [[nodiscard]] Status {
     return error_ ? error_->text : empty;
   }
   /// A second Status with the same contents (Status itself only moves).
-  Status copy() const { return error_ ? Status(error_->code, error_->text) : Status(); }
+  Status copy() const {
+    Status same;
+    if (error_) same.error_.reset(new Error(*error_));
+    return same;
+  }
+  /// The log has the text already; nobody prints it a second time.
+  bool logged() const { return error_ && error_->logged; }
+  /// Says so. Ok stays ok.
+  void set_logged() {
+    if (error_) error_->logged = true;
+  }
 
  private:
   std::unique_ptr<Error> error_;

@@ -89,8 +89,10 @@ void Communicator::fail(Status error) {
   {
     const std::lock_guard lock(failure_mutex_);
     if (failed()) return;
+    const LogScope scope(device_);
     ACCL_LOG(kWarn, kInit, "rank {}: {}", rank_, error.text());
     failure_ = std::move(error);
+    failure_.set_logged();
     failed_.store(true, std::memory_order_release);
   }
   engine_.kick();

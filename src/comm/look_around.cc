@@ -173,6 +173,7 @@ void Communicator::report_late(const Operation& op, uint64_t waited) {
   if (over) {
     control_->propose(Code::kRemote, "time-out: " + label() + ": " + text + ", ACCL_OP_TIMEOUT");
   } else {
+    const LogScope scope(device_);
     ACCL_LOG(kWarn, kColl, "{}: {}", label(), text);
   }
 }

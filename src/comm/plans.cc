@@ -248,6 +248,7 @@ Result<Plan*> Communicator::plan_for(Collective collective, size_t bytes, Rank r
 
 Result<std::unique_ptr<Plan>> Communicator::make_plan(Collective collective, size_t bytes,
                                                       Rank root) {
+  const LogScope scope(device_);
   report_unfit(collective);
   const Choice choice = choose({.collective = collective,
                                 .bytes = bytes,

@@ -63,25 +63,27 @@ TEST_F(LogTest, LineShapes) {
   const std::string path = file("shapes");
   configure_log({LogLevel::kInfo, kDefaultSubsystems, path});
   {
-    const LogScope scope(3, 1);
+    const LogScope scope(1);
     ACCL_LOG(kInfo, kInit, "Init COMPLETE nranks {}", 4);
     ACCL_LOG(kWarn, kNet, "peer {} is gone", 2);
   }
-  ACCL_LOG(kInfo, kBootstrap, "no rank here");
+  ACCL_LOG(kInfo, kBootstrap, "no device here");
+  log_api_error("ncclSend", "peer 9 is not in 0..1");
   ACCL_LOG(kInfo, kNet, "not a subsystem that was asked for");
   ACCL_LOG(kTrace, kInit, "not a level that was asked for");
   const auto lines = lines_of(path);
-  ASSERT_EQ(lines.size(), 3u);
+  ASSERT_EQ(lines.size(), 4u);
   const std::string who = "[^: ]+:" + std::to_string(getpid()) + ":" + std::to_string(gettid());
-  EXPECT_TRUE(std::regex_match(
-      lines[0], std::regex(who + " \\[1\\] NCCL INFO rank 3: Init COMPLETE nranks 4")))
+  EXPECT_TRUE(
+      std::regex_match(lines[0], std::regex(who + " \\[1\\] NCCL INFO Init COMPLETE nranks 4")))
       << lines[0];
-  EXPECT_TRUE(std::regex_match(
-      lines[1], std::regex("\\[\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\] " + who +
-                           " \\[1\\] log_test.cc:\\d+ NCCL WARN rank 3: peer 2 is gone")))
+  EXPECT_TRUE(std::regex_match(lines[1],
+                               std::regex("\\[\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\] " + who +
+                                          " \\[1\\] log_test.cc:\\d+ NCCL WARN peer 2 is gone")))
       << lines[1];
-  EXPECT_TRUE(std::regex_match(lines[2], std::regex(who + " \\[-\\] NCCL INFO no rank here")))
+  EXPECT_TRUE(std::regex_match(lines[2], std::regex(who + " \\[-\\] NCCL INFO no device here")))
       << lines[2];
+  EXPECT_TRUE(lines[3].ends_with("[-] ncclSend NCCL WARN peer 9 is not in 0..1")) << lines[3];
 }
 
 TEST_F(LogTest, VersionLevelShowsOnlyTheVersionOnStandardOutput) {
