@@ -1,5 +1,6 @@
 #include "src/bootstrap/join.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/base/log.h"
 #include "src/bootstrap/rank_list.h"
 
 namespace accl {
@@ -59,6 +61,16 @@ void Join::start() {
   timer_ = reactor_.after(options_.timeout_ms + kGraceMs, [weak] {
     if (const auto self = weak.lock()) self->out_of_time();
   });
+  // The root of the unique id knows more, and tells it if it is in this process.
+  const bool root_is_here = options_.id.is_fixed()
+                                ? options_.rank == 0
+                                : options_.id.contact().door == door_->contact().door;
+  if (!root_is_here) {
+    reminder_.emplace(reactor_, [this](uint64_t waited_ms) {
+      ACCL_LOG(kWarn, kInit, "rank {} of {} has been waiting for {} s {}", options_.rank,
+               options_.ranks, waited_ms / 1000, awaited());
+    });
+  }
   ticket_ = tree_->open();
   dial_root();
 }
@@ -156,6 +168,14 @@ void Join::wired(Status status) {
   });
 }
 
+// What this rank waits for, as far as it knows.
+std::string Join::awaited() const {
+  if (!root_) return "for an answer from " + maker();
+  if (!assigned_) return "for ranks that have not come yet; " + maker() + " warns which";
+  if (!wired_) return "for connections with " + describe_ranks(tree_->missing());
+  return "for the connections of other ranks; " + maker() + " warns which";
+}
+
 void Join::out_of_time() {
   std::string text = "initialisation timed out after " + describe_ms(options_.timeout_ms) + ": ";
   std::string cause = dial_ ? dial_->last_failure() : std::string();
@@ -179,6 +199,7 @@ void Join::finish(Result<Wiring> result) {
 
 void Join::release() {
   over_ = true;
+  reminder_.reset();
   reactor_.cancel(std::exchange(timer_, 0));
   tree_->close();
   if (dial_) dial_->cancel();

@@ -16,6 +16,7 @@
 #include "src/bootstrap/door.h"
 #include "src/bootstrap/link.h"
 #include "src/bootstrap/messages.h"
+#include "src/bootstrap/reminder.h"
 #include "src/bootstrap/tree_wiring.h"
 
 namespace accl {
@@ -38,6 +39,7 @@ class Join : public std::enable_shared_from_this<Join> {
   void wired(Status status);
   void out_of_time();
   std::string maker() const;
+  std::string awaited() const;
   void finish(Result<Wiring> result);
   void release();
 
@@ -50,6 +52,7 @@ class Join : public std::enable_shared_from_this<Join> {
   std::shared_ptr<Dial> dial_;
   std::shared_ptr<Link> root_;
   Reactor::TimerId timer_ = 0;
+  std::optional<Reminder> reminder_;  ///< until the end
   bool assigned_ = false;
   bool wired_ = false;
   bool over_ = false;

@@ -1,7 +1,10 @@
 #include "src/bootstrap/rendezvous.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "src/base/log.h"
 #include "src/bootstrap/bootstrap.h"
 #include "src/bootstrap/rank_list.h"
 
@@ -75,6 +78,12 @@ void Rendezvous::first_frame(uint64_t number, const Frame& frame) {
                                 " left during initialisation: it died or gave up"));
       });
   if (!started.ok()) return fail(started);
+  if (!reminder_) {
+    reminder_.emplace(reactor_, [this](uint64_t waited_ms) {
+      ACCL_LOG(kWarn, kInit, "initialisation has been waiting for {} s for {}", waited_ms / 1000,
+               missing());
+    });
+  }
   Member& member = members_[rank];
   member = {std::move(*hello), member_link, 0, false};
   member.timer = reactor_.after(timeout_ms, [weak, timeout_ms] {
@@ -144,8 +153,8 @@ void Rendezvous::complete() {
   end();
 }
 
-void Rendezvous::time_out(uint64_t timeout_ms) {
-  if (phase_ == Phase::kOver || members_.empty()) return;
+// Those that have not come yet; once all have, those whose connections are not made.
+std::string Rendezvous::missing() const {
   const int ranks = members_.begin()->second.hello.ranks;
   std::vector<Rank> missing;
   for (Rank rank = 0; rank < ranks; ++rank) {
@@ -155,8 +164,13 @@ void Rendezvous::time_out(uint64_t timeout_ms) {
       missing.push_back(rank);
     }
   }
+  return describe_ranks(missing) + " of " + std::to_string(ranks);
+}
+
+void Rendezvous::time_out(uint64_t timeout_ms) {
+  if (phase_ == Phase::kOver || members_.empty()) return;
   fail(remote_error("initialisation timed out after " + describe_ms(timeout_ms) + ": waiting for " +
-                    describe_ranks(missing) + " of " + std::to_string(ranks)));
+                    missing()));
 }
 
 void Rendezvous::fail(const Status& why) {
@@ -167,6 +181,7 @@ void Rendezvous::fail(const Status& why) {
 
 void Rendezvous::end() {
   phase_ = Phase::kOver;
+  reminder_.reset();
   for (auto& [rank, member] : members_) {
     reactor_.cancel(member.timer);
     member.link->close_after_flush(kFlushLimitMs);

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/reactor.h"
 #include "src/bootstrap/link.h"
 #include "src/bootstrap/messages.h"
+#include "src/bootstrap/reminder.h"
 
 namespace accl {
 
@@ -41,6 +43,7 @@ class Rendezvous : public std::enable_shared_from_this<Rendezvous> {
   void assign();
   void complete();
   void time_out(uint64_t timeout_ms);
+  std::string missing() const;
   void fail(const Status& why);
   void end();
 
@@ -49,7 +52,8 @@ class Rendezvous : public std::enable_shared_from_this<Rendezvous> {
   std::map<uint64_t, std::shared_ptr<Link>> guests_;  ///< have not said hello yet
   uint64_t next_guest_ = 1;
   std::map<Rank, Member> members_;
-  Status outcome_;  ///< once over: what late comers are told
+  std::optional<Reminder> reminder_;  ///< from the first member to the end
+  Status outcome_;                    ///< once over: what late comers are told
 };
 
 }  // namespace accl
