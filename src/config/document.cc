@@ -19,13 +19,20 @@ Made from the table in `src/config/config.h`; a test fails when the two differ
 
 First wins: the environment; the file that `NCCL_CONF_FILE` names, or `~/.nccl.conf` if that is unset
 or empty; `/etc/nccl.conf`; the default. Fields of `ncclConfig_t` that are set win over all of them.
-Files have lines `NAME=VALUE`; lines that start with `#` or have no `=` are skipped; nothing is
-trimmed, there are no quotes. A variable that is set but empty means the default.
+Files have lines `NAME=VALUE`; lines that start with `#` or have no `=` are skipped; blanks around
+name and value are dropped, there are no quotes. A variable that is set but empty means the default.
+A file of `NCCL_CONF_FILE` that cannot be read costs a WARN.
 
-Settings are read anew for each communicator, and by `ncclResetDebugInit` (those of the log). A value that is not allowed makes initialisation fail
-with `ncclInvalidUsage` and a text that names the variable, its value, where it is from and what is
-allowed. A name that begins with `NCCL_` or `ACCL_` and is in none of the lists below gets a WARN that
-names the nearest one.
+Settings are read anew for each communicator and each unique id, and by `ncclResetDebugInit` (those of
+the log). A value that is not allowed makes initialisation fail with `ncclInvalidUsage` and a text that
+names the variable, its value, where it is from and what is allowed. A name that begins with `NCCL_` or
+`ACCL_` and is in none of the lists below gets a WARN that names the nearest one. `accl_info env` prints
+what the settings are here, and where from.
+
+Subsystems that print INFO in this version: `INIT` (version; Init COMPLETE of each rank with its
+transports, cores and kernels), `ENV` (what is set), `BOOTSTRAP` (connections that were refused) and
+`TUNING` (which algorithm a communicator uses for which sizes). The first three are the default. WARNs
+show whatever the subsystems are. The other names are taken and print nothing yet.
 
 ## In use
 

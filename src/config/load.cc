@@ -30,20 +30,32 @@ bool is_ours(std::string_view name) {
   return name.starts_with("NCCL_") || name.starts_with("ACCL_");
 }
 
-// Adds what is not there yet: the order of the calls is the order of precedence.
-void add_file(const std::string& path, Entries* entries) {
-  std::ifstream file(path);
-  std::string line;
-  for (int number = 1; std::getline(file, line); number++) {
-    if (line.ends_with('\r')) line.pop_back();
-    const size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string::npos || line.size() > kMaxLine) continue;
-    entries->try_emplace(line.substr(0, equals),
-                         Entry{line.substr(equals + 1), fmt::format("{}:{}", path, number)});
-  }
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-Entries collect(const Environment& environment, const std::string& system_file) {
+// Adds what is not there yet: the order of the calls is the order of precedence. False: there is no
+// such file, or it cannot be read.
+bool add_file(const std::string& path, Entries* entries) {
+  std::ifstream file(path);
+  std::string line;
+  if (file.peek() == std::ifstream::traits_type::eof() && !file.eof()) return false;
+  for (int number = 1; std::getline(file, line); number++) {
+    const std::string_view text = trimmed(line);
+    const size_t equals = text.find('=');
+    if (text.starts_with('#') || equals == std::string::npos || line.size() > kMaxLine) continue;
+    entries->try_emplace(
+        std::string(trimmed(text.substr(0, equals))),
+        Entry{std::string(trimmed(text.substr(equals + 1))), fmt::format("{}:{}", path, number)});
+  }
+  return true;
+}
+
+Entries collect(const Environment& environment, const std::string& system_file,
+                std::vector<std::string>* warnings) {
   Entries entries;
   for (const auto& [name, value] : environment) {
     if (is_ours(name)) entries.try_emplace(name, Entry{value, "environment"});
@@ -51,7 +63,11 @@ Entries collect(const Environment& environment, const std::string& system_file) 
   const auto user_file = environment.find("NCCL_CONF_FILE");
   const auto home = environment.find("HOME");
   if (user_file != environment.end() && !user_file->second.empty()) {
-    add_file(user_file->second, &entries);
+    if (!add_file(user_file->second, &entries)) {
+      warnings->push_back(
+          fmt::format("NCCL_CONF_FILE: '{}' cannot be read: none of its settings count",
+                      user_file->second.substr(0, 256)));
+    }
   } else if (home != environment.end() && !home->second.empty()) {
     add_file(home->second + "/.nccl.conf", &entries);
   }
@@ -142,8 +158,8 @@ Environment process_environment() {
 }
 
 Result<LoadedConfig> load_config(const Environment& environment, const std::string& system_file) {
-  const Entries entries = collect(environment, system_file);
   LoadedConfig loaded;
+  const Entries entries = collect(environment, system_file, &loaded.warnings);
   Status first_error;
   for_each_param([&](const auto& param) {
     Status status = read_param(param, entries, &loaded);
@@ -179,8 +195,9 @@ std::optional<std::string_view> nearest_setting(std::string_view name) {
   size_t best = std::numeric_limits<size_t>::max();
   std::optional<std::string_view> nearest;
   for_each_known([&](std::string_view known) {
+    // A quarter of the letters: two slips in ALGO or LOG would turn one into the other.
     const size_t edits = edit_distance(name, known);
-    if (edits > (known.size() - kPrefix + 2) / 3 || edits >= best) return;
+    if (edits > (known.size() - kPrefix + 3) / 4 || edits >= best) return;
     best = edits;
     nearest = known;
   });

@@ -1,9 +1,9 @@
 // Settings as they come in: files and environment in, a Config and where each value is from out.
 //
 // Order, first wins: environment; NCCL_CONF_FILE, or ~/.nccl.conf without it; /etc/nccl.conf. Lines
-// of files are KEY=VALUE; those that start with '#' or have no '=' are skipped; nothing is trimmed.
-// A variable that is set but empty means the default and hides the files. Pure functions of what
-// they are given, except process_environment; any thread.
+// of files are KEY=VALUE; those that start with '#' or have no '=' are skipped; blanks around name
+// and value are dropped. A variable that is set but empty means the default and hides the files.
+// Pure functions of what they are given, except process_environment; any thread.
 #pragma once
 
 #include <map>
@@ -34,7 +34,8 @@ struct LoadedConfig {
 };
 
 /// Reads everything. invalid_usage names the variable, its value, where it is from and what is
-/// allowed. A file that is missing is no error; `system_file` is a parameter for tests.
+/// allowed. A file that is missing is no error, and a
+/// warning if NCCL_CONF_FILE names it; `system_file` is a parameter for tests.
 Result<LoadedConfig> load_config(const Environment& environment,
                                  const std::string& system_file = "/etc/nccl.conf");
 

@@ -116,6 +116,26 @@ TEST_F(LoadTest, HomeFileOnlyWithoutConfFile) {
   EXPECT_EQ(load({{"HOME", folder_}, {"NCCL_CONF_FILE", "/"}}).config.algo, "") << "a folder";
 }
 
+TEST_F(LoadTest, BlanksAroundNameAndValueAreDropped) {
+  const std::string user =
+      write("user.conf", " NCCL_ALGO = Ring \r\n\t# NCCL_DEBUG=INFO\nNCCL_DEBUG_FILE=a b\t\n");
+  const LoadedConfig loaded = load({{"NCCL_CONF_FILE", user}});
+  EXPECT_EQ(loaded.config.algo, "Ring");
+  EXPECT_EQ(loaded.config.debug, LogLevel::kNone);
+  EXPECT_EQ(loaded.config.debug_file, "a b");
+  EXPECT_TRUE(loaded.warnings.empty());
+}
+
+TEST_F(LoadTest, AConfFileThatCannotBeReadIsAWarning) {
+  EXPECT_EQ(
+      load({{"NCCL_CONF_FILE", kNoFile}}).warnings,
+      (std::vector<std::string>{"NCCL_CONF_FILE: '/nonexistent/nccl.conf' cannot be read: none "
+                                "of its settings count"}));
+  EXPECT_EQ(load({{"NCCL_CONF_FILE", folder_}}).warnings.size(), 1U) << "a folder";
+  EXPECT_TRUE(load({{"NCCL_CONF_FILE", write("empty.conf", "")}}).warnings.empty());
+  EXPECT_TRUE(load({{"HOME", "/nonexistent"}}).warnings.empty()) << "nobody asked for that one";
+}
+
 TEST_F(LoadTest, RefusalNamesVariableValueOriginAndWhatIsAllowed) {
   EXPECT_EQ(refusal({{"NCCL_MULTI_RANK_GPU_ENABLE", "yes"}}),
             "NCCL_MULTI_RANK_GPU_ENABLE='yes' (from environment) is not allowed: it takes 0 or 1");
@@ -155,13 +175,20 @@ TEST_F(LoadTest, UnknownNamesGetTheNearest) {
             }));
 }
 
+TEST_F(LoadTest, ShortNamesAreNearOnlyByOneSlip) {
+  EXPECT_EQ(nearest_setting("NCCL_ALG"), "NCCL_ALGO");
+  EXPECT_EQ(nearest_setting("NCCL_AGLO"), "NCCL_ALGO");
+  EXPECT_EQ(nearest_setting("NCCL_LOG"), std::nullopt);
+  EXPECT_EQ(nearest_setting("NCCL_ARGS"), std::nullopt);
+}
+
 TEST_F(LoadTest, KnownNamesWithoutEffectAreListedNotWarnedOf) {
   const LoadedConfig loaded = load({{"NCCL_NVLS_ENABLE", "0"},
                                     {"NCCL_IB_HCA", ""},
                                     {"NCCL_TESTS_DEVICE", "0"},
                                     {"NCCL_SYM_CTAS", "3"},
                                     {"NCCL_VERSION", "2.21.5-1"},
-                                    {"NCCL_CONF_FILE", kNoFile},
+                                    {"NCCL_CONF_FILE", write("empty.conf", "")},
                                     {"ACCL_HOST_DEVICES", "3"}});
   EXPECT_TRUE(loaded.warnings.empty());
   EXPECT_EQ(loaded.ignored, (std::vector<std::string>{"NCCL_NVLS_ENABLE", "NCCL_SYM_CTAS",
