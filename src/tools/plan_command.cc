@@ -54,6 +54,7 @@ struct Wanted {
   size_t bytes = 0;
   Choice choice;
   bool chosen = false;  ///< by the tuner
+  int cores = 0;
   std::vector<Rank> ranks;
 };
 
@@ -79,6 +80,7 @@ Status read_algorithm(const PlanRequest& request, Wanted& wanted) {
   situation.collective = spec.collective;
   situation.bytes = wanted.bytes;
   situation.ranks = spec.ranks;
+  situation.oversubscribed = spec.ranks > wanted.cores;
   if (!request.algorithm.empty()) {
     situation.forced = algorithm_named(request.algorithm);
     if (!situation.forced || !supports(*situation.forced, spec.collective)) {
@@ -108,7 +110,12 @@ Result<Wanted> understand(const PlanRequest& request) {
   if (request.ranks < 1) {
     return invalid_argument(fmt::format("--ranks {}: must be 1 or more", request.ranks));
   }
+  if (request.cores < 0) {
+    return invalid_argument(
+        fmt::format("--cores {}: must be 1 or more, or 0 for one per rank", request.cores));
+  }
   wanted.bytes = *bytes;
+  wanted.cores = request.cores == 0 ? request.ranks : request.cores;
   wanted.spec = {.collective = *collective,
                  .ranks = request.ranks,
                  .root = request.root,
@@ -133,15 +140,15 @@ std::string unit_of(Collective collective) {
 
 std::string headline(const Wanted& wanted) {
   return fmt::format(
-      "{} between {} rank{}, {} bytes {}: {} ({}); {} channel{}, chunks of up "
+      "{} between {} rank{} on {} core{}, {} bytes {}: {} ({}); {} channel{}, chunks of up "
       "to {} bytes\n"
       "A step receives from PEER/STREAM, combines (+) with a chunk, stores it, "
       "sends it; `final` is "
       "the finished value.\n",
       name_of(wanted.spec.collective), wanted.spec.ranks, wanted.spec.ranks == 1 ? "" : "s",
-      wanted.bytes, unit_of(wanted.spec.collective), name_of(wanted.spec.algorithm),
-      wanted.chosen ? "chosen by the tuner" : "as asked for", wanted.choice.channels,
-      wanted.choice.channels == 1 ? "" : "s", wanted.choice.chunk_bytes);
+      wanted.cores, wanted.cores == 1 ? "" : "s", wanted.bytes, unit_of(wanted.spec.collective),
+      name_of(wanted.spec.algorithm), wanted.chosen ? "chosen by the tuner" : "as asked for",
+      wanted.choice.channels, wanted.choice.channels == 1 ? "" : "s", wanted.choice.chunk_bytes);
 }
 
 }  // namespace
@@ -177,6 +184,7 @@ Result<std::string> plan_command(const PlanRequest& request) {
                     {"algorithm", name_of(wanted.spec.algorithm)},
                     {"chosen_by_tuner", wanted.chosen},
                     {"ranks", wanted.spec.ranks},
+                    {"cores", wanted.cores},
                     {"bytes", wanted.bytes},
                     {"channels", wanted.choice.channels},
                     {"chunk_bytes", wanted.choice.chunk_bytes},

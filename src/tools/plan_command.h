@@ -17,6 +17,7 @@ namespace accl {
 struct PlanRequest {
   std::string collective = "";
   int ranks = 0;
+  int cores = 0;               ///< that the ranks share; 0: one for each
   std::string bytes = "1M";    ///< the vector, or one rank's block
   std::string algorithm = "";  ///< empty: what the tuner chooses
   std::string rank = "all";

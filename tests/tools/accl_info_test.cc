@@ -4,7 +4,10 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+
+#include "accl/version.h"
 
 namespace {
 
@@ -47,6 +50,31 @@ TEST(AcclInfo, RefusesBadInputWithCode2) {
   EXPECT_EQ(run("plan").code, 2);
   EXPECT_EQ(run("").code, 2);
   EXPECT_EQ(run("nonsense").code, 2);
+  EXPECT_EQ(run("nonsense").text,
+            "accl_info: 'nonsense' is not a command; there are plan, algorithms, env (--help says "
+            "more)\n");
+}
+
+TEST(AcclInfo, PrintsSettingsWithValueAndOrigin) {
+  setenv("NCCL_ALGO", "ring", 1);
+  const Outcome outcome = run("env");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.text.find("NCCL_ALGO=ring  (environment)\n"), std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("ACCL_INIT_TIMEOUT=300  ("), std::string::npos) << outcome.text;
+  unsetenv("NCCL_ALGO");
+  setenv("ACCL_ISA", "sse", 1);
+  const Outcome refused = run("env");
+  unsetenv("ACCL_ISA");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.text.find("accl_info env: ACCL_ISA='sse' (from environment)"), 0U)
+      << refused.text;
+}
+
+TEST(AcclInfo, TellsItsVersion) {
+  const Outcome outcome = run("--version");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.text, "accl " ACCL_VERSION_TEXT ", with the interface of NCCL 2.27.7\n");
 }
 
 TEST(AcclInfo, Helps) {

@@ -19,9 +19,10 @@ TEST(PlanCommand, PrintsProgramAndTotals) {
       {.collective = "allreduce", .ranks = 2, .bytes = "1M", .algorithm = "direct", .rank = "0"});
   ASSERT_TRUE(text.ok());
   const std::string first_line = text->substr(0, text->find('\n'));
-  EXPECT_EQ(first_line.find("AllReduce between 2 ranks, 1048576 bytes in the vector: direct "
-                            "(as asked for); "),
-            0U)
+  EXPECT_EQ(
+      first_line.find("AllReduce between 2 ranks on 2 cores, 1048576 bytes in the vector: direct "
+                      "(as asked for); "),
+      0U)
       << first_line;
   EXPECT_NE(text->find("\nrank 0 of 2, direct AllReduce: 3 steps, 2 messages sent\n"
                        "  in: the vector in 2 chunks; out: the vector in 2 chunks; scratch: 0; "
@@ -45,6 +46,19 @@ TEST(PlanCommand, PrintsAllRanksAndSaysWhoChose) {
   for (const char* rank : {"rank 0 of 3", "rank 1 of 3", "rank 2 of 3"}) {
     EXPECT_NE(text->find(rank), std::string::npos) << *text;
   }
+}
+
+// As in the library: small vectors take another way when ranks share cores.
+TEST(PlanCommand, KnowsHowManyCoresThereAre) {
+  const auto headline = [](int cores) {
+    Result<std::string> text =
+        plan_command({.collective = "allreduce", .ranks = 4, .cores = cores, .bytes = "8"});
+    return text.ok() ? text->substr(0, text->find(" (chosen")) : text.status().text();
+  };
+  EXPECT_EQ(headline(4), "AllReduce between 4 ranks on 4 cores, 8 bytes in the vector: doubling");
+  EXPECT_EQ(headline(1), "AllReduce between 4 ranks on 1 core, 8 bytes in the vector: flat");
+  EXPECT_EQ(headline(0), headline(4));
+  EXPECT_EQ(headline(-1), "--cores -1: must be 1 or more, or 0 for one per rank");
 }
 
 TEST(PlanCommand, WritesJson) {
