@@ -226,8 +226,9 @@ std::string read_environment(Options& options) {
   }
   for (const char* name : {"NCCL_TESTS_SPLIT", "NCCL_TESTS_SPLIT_MASK"})
     if (std::getenv(name) != nullptr) return fmt::format("{} is not supported here", name);
-  // Each process of mpirun or srun would run a test of its own.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+  // Each process of mpirun or srun would run a test of its own. (SLURM_NTASKS is no sign of that: a
+  // batch script, which runs once, has it too.)
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const char* size = std::getenv(name);
     if (size != nullptr && std::atoi(size) > 1 && options.processes == 1)
       return fmt::format(

@@ -3,6 +3,8 @@
 #include <getopt.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "bench/perf/report.h"
@@ -62,6 +64,26 @@ TEST(Options, BadValuesSayWhatIsWrongAndShowTheUsage) {
     const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_NE(said.find(text), std::string::npos) << said;
     EXPECT_NE(said.find("USAGE:"), std::string::npos);
+  }
+}
+
+// Each process of a launcher would run a test of its own and print a table.
+TEST(Options, AStartByALauncherIsRefused) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    setenv(name, "4", 1);
+    Options options;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(parse({"-b", "8"}, options), kUsage);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(std::string("started 4 times by a launcher (") + name +
+                        "): start it once, with -P 4"),
+              std::string::npos)
+        << said;
+    EXPECT_FALSE(parse({"-P", "4"}, options).has_value());
+    setenv(name, "1", 1);
+    Options alone;
+    EXPECT_FALSE(parse({}, alone).has_value());
+    unsetenv(name);
   }
 }
 
