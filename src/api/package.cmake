@@ -5,6 +5,18 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(public_headers ${PROJECT_SOURCE_DIR}/include/accl)
+
+# The build tree has the headers where an installed one has them, and targets of the same names.
+set(build_headers ${PROJECT_BINARY_DIR}/include)
+file(MAKE_DIRECTORY ${build_headers})
+file(CREATE_LINK ${public_headers} ${build_headers}/accl SYMBOLIC)
+file(CREATE_LINK ${public_headers}/nccl.h ${build_headers}/nccl.h SYMBOLIC)
+target_include_directories(nccl INTERFACE ${build_headers})
+add_library(accl::nccl ALIAS nccl)
+if(TARGET accl_host)
+  add_library(accl::host ALIAS accl_host)
+endif()
+
 install(DIRECTORY ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${public_headers}/nccl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

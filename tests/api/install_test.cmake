@@ -1,4 +1,5 @@
-# Installs the build into a folder, builds tests/api/consumer against it by find_package, and runs it.
+# Installs the build into a folder, builds tests/api/consumer against it by find_package and pkg-config,
+# and against the build tree itself, and runs it.
 # Arguments: BUILD, WORK, PROJECT, GENERATOR, CC, FLAGS.
 function(must)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output
@@ -20,6 +21,13 @@ must(${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK}/consumer -G ${GENERATOR} -DCMAKE_
   -DCMAKE_C_FLAGS=${FLAGS} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 must(${CMAKE_COMMAND} --build ${WORK}/consumer)
 must(${WORK}/consumer/consumer)
+
+# The same program against the build tree, by the line that the README gives.
+separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+file(GLOB sources ${PROJECT}/*.c)
+must(${CC} ${flags} ${sources} -o ${WORK}/by_build_tree -I${BUILD}/include -L${BUILD}/lib
+  -Wl,-rpath,${BUILD}/lib -lnccl -laccl_host)
+must(${WORK}/by_build_tree)
 
 foreach(file bin/all_reduce_perf bin/accl_info share/doc/accl/docs/compat.md share/doc/accl/LICENSE)
   if(NOT EXISTS ${WORK}/prefix/${file})
@@ -46,7 +54,5 @@ if(NOT result EQUAL 0)
   message(FATAL_ERROR "pkg-config does not know nccl and accl_host")
 endif()
 separate_arguments(options UNIX_COMMAND "${options}")
-separate_arguments(flags UNIX_COMMAND "${FLAGS}")
-file(GLOB sources ${PROJECT}/*.c)
 must(${CC} ${flags} ${sources} -o ${WORK}/by_pkg_config ${options} -Wl,-rpath,${libraries})
 must(${WORK}/by_pkg_config)

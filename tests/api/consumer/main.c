@@ -6,6 +6,8 @@
 int main(void) {
   int version = 0;
   if (ncclGetVersion(&version) != ncclSuccess) return 1;
-  printf("NCCL version %d\n", version);
+  int devices = 0;
+  if (acclGetDeviceCount(&devices) != acclSuccess || devices < 1) return 1;
+  printf("NCCL version %d, %d devices\n", version, devices);
   return version == NCCL_VERSION_CODE ? 0 : 1;
 }
