@@ -30,9 +30,10 @@ names the variable, its value, where it is from and what is allowed. A name that
 what the settings are here, and where from.
 
 Subsystems that print INFO in this version: `INIT` (version; Init COMPLETE of each rank with its
-transports, cores and kernels), `ENV` (what is set), `BOOTSTRAP` (connections that were refused) and
-`TUNING` (which algorithm a communicator uses for which sizes). The first three are the default. WARNs
-show whatever the subsystems are. The other names are taken and print nothing yet.
+transports, cores and kernels), `ENV` (what is set), `BOOTSTRAP` (which interfaces and addresses are
+used and why, connections that are tried again or refused), `TUNING` (which algorithm a communicator
+uses for which sizes) and `NET` (each connection between hosts). The first three are the default.
+WARNs show whatever the subsystems are. The other names are taken and print nothing yet.
 
 ## In use
 
