@@ -330,9 +330,23 @@ Advance advance(Operation& op) {
   return Advance::kDone;
 }
 
+// All lanes are finished, and something that was sent has not left: if its connection is lost, it
+// never will, and whoever asks where the operation waits has to see that.
+static WaitPoint settling_point(const Operation& op) {
+  const Plan& plan = *op.plan;
+  for (size_t i = 0; i < plan.sends.size(); i++) {
+    if (plan.sends[i] == nullptr || plan.sends[i]->settled()) continue;
+    WaitPoint point{.send = plan.sends[i], .signature = op.signature};
+    point.peer = plan.program.ports[i % plan.ports()].peer;
+    return point;
+  }
+  return {.lane = op.lanes.size()};
+}
+
 WaitPoint wait_point(const Operation& op, size_t lane) {
   const Plan& plan = *op.plan;
   const size_t per_channel = plan.program.lanes.size();
+  if (lane == 0 && op.unfinished == 0 && plan.buffers) return settling_point(op);
   for (; lane < op.lanes.size(); lane++) {
     if (lane_finished(op, lane)) continue;
     WaitPoint point{.lane = lane, .at = op.lanes[lane]};

@@ -222,5 +222,60 @@ TEST(WaitPointTest, NamesLaneStepAndPeer) {
   EXPECT_TRUE(at.receives);
 }
 
+// A sending end whose messages take a while to leave.
+class SlowSend final : public SendEnd {
+ public:
+  explicit SlowSend(SendEnd& end) : end_(end) {}
+  Slice reserve(size_t bytes) override { return end_.reserve(bytes); }
+  void commit(uint32_t signature) override { end_.commit(signature); }
+  bool buffers() const override { return true; }
+  bool settled() override { return left; }
+  Status status() override { return end_.status(); }
+  bool left = false;
+
+ private:
+  SendEnd& end_;
+};
+
+TEST(SettleTest, AnOperationIsOverOnceItsMessagesHaveLeft) {
+  BenchRanks bench(2, false);
+  const Case c{Collective::kAllReduce, Algorithm::kDoubling};
+  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<Operation> operations(2);
+  int64_t in = 1;
+  std::vector<int64_t> out(2);
+  for (Rank r = 0; r < 2; r++) {
+    const auto at = static_cast<size_t>(r);
+    plans.push_back(bench.plan(
+        {.collective = c.collective, .algorithm = c.algorithm, .ranks = 2, .rank = r}, 1, 4096));
+    Operation& op = operations[at];
+    op.plan = plans[at].get();
+    op.call = {.collective = c.collective, .count = 1};
+    op.signature = hash(op.call);
+    op.math = {.kernel = reduce_kernel(DataType::kInt64, ReduceOp::kSum, Isa::kScalar),
+               .element_bytes = 8};
+    op.elements = 1;
+    op.in = reinterpret_cast<std::byte*>(&in);
+    op.out = reinterpret_cast<std::byte*>(&out[at]);
+    op.round_count = 512;
+    op.rounds = 1;
+  }
+  SlowSend slow(*plans[0]->sends[0]);
+  plans[0]->sends[0] = &slow;
+  plans[0]->buffers = true;
+  for (Operation& op : operations) start(op);
+  Advance first = advance(operations[0]);
+  while (advance(operations[1]) != Advance::kDone) first = advance(operations[0]);
+  for (int i = 0; i < 3; i++) first = advance(operations[0]);
+  EXPECT_EQ(first, Advance::kBlocked);
+  EXPECT_EQ(out[0], 2);
+  const WaitPoint at = wait_point(operations[0], 0);
+  EXPECT_EQ(at.send, &slow) << "so that a lost connection is noticed";
+  EXPECT_EQ(at.peer, 1);
+  EXPECT_EQ(wait_point(operations[0], 1).lane, operations[0].lanes.size());
+  slow.left = true;
+  EXPECT_EQ(advance(operations[0]), Advance::kDone);
+}
+
 }  // namespace
 }  // namespace accl

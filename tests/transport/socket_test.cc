@@ -294,6 +294,45 @@ TEST(Socket, AWriterThatEndsKeepsWhatItSentReadable) {
   }
 }
 
+// The credit that the reader returns meets a closed socket, which must not cost it what is unread.
+TEST(Socket, CreditForAWriterThatEndedLosesNothing) {
+  Sockets sockets;
+  Pair pair = sockets.open(0);
+  Pair marker = sockets.open(1);
+  constexpr uint64_t kLooked = 130;  // worth two credits
+  constexpr uint64_t kMessages = 140;
+  for (uint64_t i = 0; i < kMessages; i++) {
+    if (i == kLooked) {  // all so far is off the socket once the marker is; the rest stays there
+      ASSERT_TRUE(try_send(*marker.send, 0, 8));
+      ASSERT_TRUE(await(*marker.recv, *marker.send));
+    }
+    ASSERT_TRUE(try_send(*pair.send, i, 1000));
+    ASSERT_TRUE(pair.send->settled());
+  }
+  pair.send = nullptr;
+  marker.send = nullptr;
+  sockets.end(0);
+  for (uint64_t i = 0; i < kMessages; i++) {
+    Slice message;
+    for (int tries = 0; tries < 100000 && !message; tries++) message = pair.recv->front(7);
+    ASSERT_TRUE(message) << "message " << i << ": " << pair.recv->status().text();
+    ASSERT_TRUE(holds(message, i));
+    pair.recv->pop();
+  }
+}
+
+TEST(Socket, LentMemoryIsFreeOnceTheConnectionIsLost) {
+  Sockets sockets(1, false);
+  Pair pair = sockets.open(0);
+  std::vector<std::byte> source(kMax);
+  ASSERT_TRUE(pair.send->push({source.data(), source.size()}, 7));
+  EXPECT_EQ(pair.send->flushed(), 0u);
+  sockets.mesh(0).fail(1, system_error("cannot reach rank 1"));
+  EXPECT_EQ(pair.send->status().text(), "cannot reach rank 1");
+  EXPECT_EQ(pair.send->flushed(), 1u);
+  EXPECT_FALSE(pair.send->settled()) << "it has not left, and never will";
+}
+
 TEST(Socket, NonsenseEndsTheConnection) {
   struct Case {
     socket::DataHeader header;

@@ -110,13 +110,16 @@ uint32_t Incoming::arrived(int number) {
 }
 
 void Incoming::send_credits(Line& line) {
+  if (line.deaf) line.owed.clear();
   if (failed_ || !line.fd || line.owed.empty()) return;
   const size_t size = line.owed.size() * sizeof(Credit);
   const auto* bytes = reinterpret_cast<const std::byte*>(line.owed.data());
   const ssize_t sent = send(line.fd.get(), bytes + line.owed_sent, size - line.owed_sent,
                             MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {
-    if (!would_block(errno)) lost(strerror(errno));
+    // A peer that takes nothing any more may have left, and what it sent before is still to be
+    // read; that the connection is lost shows when nothing is left.
+    if (!would_block(errno)) line.deaf = true;
     return;
   }
   line.owed_sent += static_cast<size_t>(sent);

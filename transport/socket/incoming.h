@@ -68,6 +68,7 @@ class Incoming {
     size_t missing = 0;        ///< bytes of that message
     std::vector<Credit> owed;  ///< to be sent
     size_t owed_sent = 0;      ///< bytes of them
+    bool deaf = false;         ///< the peer takes no credit any more
   };
 
   static size_t at(int stream) { return static_cast<size_t>(stream); }

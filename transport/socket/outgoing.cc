@@ -135,7 +135,8 @@ void Outgoing::append(int number, const Frame& frame) {
 uint64_t Outgoing::flushed(int number) {
   Stream& stream = *streams_[at(number)];
   if (stream.flushed != stream.pushed) flush();
-  return stream.flushed;
+  // Nothing is sent any more once the connection is lost: what was lent is free.
+  return failed_ ? stream.pushed : stream.flushed;
 }
 
 bool Outgoing::settled(int number) {
