@@ -64,6 +64,7 @@ std::byte* Incoming::Stream::data() const {
 }
 
 Incoming::Stream& Incoming::stream_at(uint32_t number) {
+  const std::lock_guard lock(streams_mutex_);
   std::unique_ptr<Stream>& stream = streams_[number];
   if (!stream) {
     auto made = std::make_unique<Stream>();

@@ -85,6 +85,7 @@ class Incoming {
 
   const std::string peer_;
   std::vector<Line> lines_;
+  std::mutex streams_mutex_;  ///< a message may come while its stream is opened
   std::vector<std::unique_ptr<Stream>> streams_;
   bool failed_ = false;
   Status failure_;

@@ -75,6 +75,7 @@ void Mesh::fail(Rank rank, const Status& why) {
 
 std::unique_ptr<accl::SendEnd> Mesh::open_send(Rank rank, int stream) {
   Outgoing& out = peer(rank).out;
+  const std::lock_guard lock(mutex_);
   if (std::find(senders_.begin(), senders_.end(), &out) == senders_.end()) senders_.push_back(&out);
   return std::make_unique<SendEnd>(out, stream);
 }
@@ -84,6 +85,7 @@ std::unique_ptr<accl::RecvEnd> Mesh::open_recv(Rank rank, int stream) {
 }
 
 void Mesh::flush() {
+  const std::lock_guard lock(mutex_);
   for (Outgoing* out : senders_) {
     if (out->has_unsent()) out->flush();
   }

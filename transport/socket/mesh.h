@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,8 @@ class Mesh {
 
   const int connections_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::vector<Outgoing*> senders_;  ///< that have an open end
+  std::mutex mutex_;                ///< ends are opened while others are driven
+  std::vector<Outgoing*> senders_;  ///< guarded by mutex_: that have an open end
 };
 
 }  // namespace accl::socket
