@@ -31,9 +31,6 @@ struct Config {
   bool multi_rank_gpu_enable = true;
   std::string socket_ifname;
   std::string socket_family;
-  std::string comm_id;
-  std::string secret;
-  std::string secret_file;
   std::string host_id;
   std::string net;
   bool shm_disable = false;
@@ -98,17 +95,6 @@ inline constexpr auto kParams = std::tuple{
           "the whole process; if nothing matches, initialisation fails and lists what there is."},
     Param{"NCCL_SOCKET_FAMILY", &Config::socket_family, form::Text{"AF_INET or AF_INET6"},
           "Which addresses to use; empty: both. Counts for the whole process."},
-    Param{
-        "NCCL_COMM_ID", &Config::comm_id,
-        form::Text{"10.0.0.1:42000, [2001:db8::1]:42000 or name:42000"},
-        "Where rank 0 serves the initialisation, instead of an address in the unique id. All ranks "
-        "must have the same."},
-    Param{
-        "ACCL_SECRET", &Config::secret, form::Text{"any text, the same for all ranks"},
-        "With NCCL_COMM_ID: only those who know it may join. Without a secret a WARN says that the "
-        "job is not authenticated."},
-    Param{"ACCL_SECRET_FILE", &Config::secret_file, form::Text{"a file name"},
-          "A file with the text of ACCL_SECRET, which is not seen in the environment then."},
     Param{"NCCL_HOSTID", &Config::host_id, form::Text{"any text"},
           "Ranks with different texts talk as if they were on different hosts. Empty: the machine "
           "counts. Memory is only ever shared within one network namespace."},
